@@ -1,0 +1,240 @@
+"""Directives that write tables from the code and from measured results, so that they cannot drift.
+
+``pezo-config`` takes a section of the configuration and lists the keys of its models.
+``pezo-presets`` lists the presets, ``pezo-ports`` the ports of one's wrapper. ``pezo-figures`` is
+the table of results, ``pezo-blocks`` and ``pezo-cells`` divide one design of
+``results/resources.json`` by block and by type of cell, and ``pezo-tools`` names the versions that
+the results were measured with.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from pydantic.fields import FieldInfo
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from pezo_hw.config import load, preset_names, preset_summary
+from pezo_hw.config.models import SECTIONS, Section
+from pezo_hw.config.text import choices, requirement
+from pezo_hw.export.ports import ports
+from pezo_hw.export.rtl import build
+from pezo_hw.synth.published import BASELINE, LANES, PEZO
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "resources.json"
+LUTS = re.compile("LUT|INV|SRL")
+COLUMNS = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
+
+
+def list_table(rows: Iterable[Sequence[str]], *, widths: str = "auto") -> str:
+    """Return rows, of which the first is the head, as reStructuredText."""
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
+    for row in rows:
+        for number, cell in enumerate(row):
+            # A lone dash would be the bullet of an empty list.
+            text = r"\-" if cell == "-" else cell
+            lines.append(f"   {'* -' if number == 0 else '  -'} {text}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+class Table(SphinxDirective):
+    """A directive whose content is computed."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        """Return the parsed text."""
+        self.env.note_dependency(str(RESULTS))
+        return self.parse_text_to_nodes(self.text())
+
+    def text(self) -> str:
+        """Return reStructuredText."""
+        raise NotImplementedError
+
+    def results(self) -> dict[str, Any]:
+        """Return the measured results."""
+        loaded: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+        return loaded
+
+    def design(self) -> dict[str, Any]:
+        """Return the entry of the design that the argument names."""
+        found = [d for d in self.results()["designs"] if d["name"] == self.arguments[0]]
+        if not found:
+            raise self.error(f"no design {self.arguments[0]!r} in {RESULTS.name}")
+        return dict(found[0])
+
+
+class Keys(Table):
+    """``.. pezo-config:: SECTION``."""
+
+    required_arguments = 1
+
+    def text(self) -> str:
+        """Return a table for each model of the section."""
+        models = SECTIONS[self.arguments[0]]
+        parts = []
+        for model in models:
+            text = " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split())
+            parts += [
+                text.removesuffix(".") + ":",
+                "",
+                list_table(self._rows(model), widths="20 22 14 44"),
+            ]
+        return "\n".join(parts)
+
+    def _rows(self, model: type[Section]) -> list[list[str]]:
+        rows = [["key", "value", "default", "meaning"]]
+        for key, field in model.model_fields.items():
+            rows.append([f"``{key}``", _value(field), _default(field), str(field.description)])
+        return rows
+
+
+def _value(field: FieldInfo) -> str:
+    options = choices(field)
+    if options:
+        return " or ".join(f"``{json.dumps(option)}``" for option in options)
+    return requirement(field)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    return "not set" if field.default is None else f"``{json.dumps(field.default)}``"
+
+
+class Figures(Table):
+    """``.. pezo-figures::``."""
+
+    def text(self) -> str:
+        """Return the table of results, with the published ones."""
+        rows = [["design", "lanes", *COLUMNS.values(), "LUT share"]]
+        for entry in self.results()["designs"]:
+            report = entry["report"]
+            rows.append(
+                [
+                    f"{entry['name']}: ``{entry['command']}``",
+                    f"{entry['lanes']:,}",
+                    *_numbers(report["resources"]),
+                    f"{100 * report['share']['lut']:.2f} %",
+                ]
+            )
+        for figures in (PEZO["on-the-fly"], PEZO["pre-generated"], BASELINE):
+            counts = [f"≈ {figures.lut:,}", f"≈ {figures.ff:,}", "-", "-"]
+            rows.append(
+                [
+                    f"*published: {figures.design}*",
+                    f"{LANES:,}",
+                    *counts,
+                    f"{figures.lut_percent:g} %",
+                ]
+            )
+        return list_table(rows)
+
+
+class Blocks(Table):
+    """``.. pezo-blocks:: DESIGN``."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def text(self) -> str:
+        """Return the resources of each block."""
+        report = self.design()["report"]
+        rows = [["block", *COLUMNS.values()]]
+        rows += [[f"``{b['name']}``", *_numbers(b)] for b in report["blocks"]]
+        rows.append(["sum", *_numbers(report["resources"])])
+        return list_table(rows)
+
+
+class Cells(Table):
+    """``.. pezo-cells:: DESIGN``."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def text(self) -> str:
+        """Return the cells of each block by type: what counts as LUT, and the others."""
+        cells = self.design()["cells"]
+        rows = [["block", "counted as LUT", "other cells"]]
+        for name in dict.fromkeys(cell["block"] for cell in cells):
+            of_block = [c for c in cells if c["block"] == name]
+            luts = [c for c in of_block if LUTS.match(c["type"])]
+            others = [c for c in of_block if c not in luts]
+            rows.append([f"``{name}``", _cells(luts), _cells(others)])
+        return list_table(rows)
+
+
+class Tools(Table):
+    """``.. pezo-tools::``."""
+
+    def text(self) -> str:
+        """Return one sentence."""
+        results = self.results()
+        report = results["designs"][0]["report"]
+        versions = ", ".join(f"{name} {version}" for name, version in results["tools"].items())
+        command = report["command"].partition(" -top")[0]
+        return (
+            f"All figures are estimates of {report['tool']}, ``{command}``, for "
+            f"``{report['device']}`` ({versions}). None has been placed and routed.\n"
+        )
+
+
+class Ports(Table):
+    """``.. pezo-ports:: PRESET``: the ports of the wrapper."""
+
+    required_arguments = 1
+
+    def text(self) -> str:
+        """Return a table of the ports."""
+        rows = [["port", "direction", "bits", "meaning"]]
+        rows.append(["``aclk``", "input", "1", "clock"])
+        rows.append(["``aresetn``", "input", "1", "synchronous reset, active low"])
+        for port in ports(build(load(self.arguments[0]))):
+            bits = f"{port.width:,}" + (", signed" if port.signed else "")
+            rows.append([f"``{port.name}``", port.direction, bits, port.description])
+        return list_table(rows)
+
+
+def _cells(cells: Iterable[dict[str, Any]]) -> str:
+    return ", ".join(f"{cell['count']:,} {cell['type']}" for cell in cells) or "-"
+
+
+class Presets(Table):
+    """``.. pezo-presets::``."""
+
+    def text(self) -> str:
+        """Return a table of the presets."""
+        rows = [["name", "what"]]
+        rows += [[f"``{name}``", preset_summary(name)] for name in preset_names()]
+        return list_table(rows)
+
+
+def _numbers(counts: dict[str, Any]) -> list[str]:
+    return [f"{counts[column]:,}" for column in COLUMNS]
+
+
+def escape_bars(*event: Any) -> None:
+    """Keep the bars of |u| in docstrings from being read as a substitution."""
+    lines: list[str] = event[-1]
+    bars = re.compile(r"\|+[^|`\s][^|`]*\|+")
+    lines[:] = [bars.sub(lambda found: found[0].replace("|", r"\|"), line) for line in lines]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directives."""
+    app.add_directive("pezo-config", Keys)
+    app.add_directive("pezo-figures", Figures)
+    app.add_directive("pezo-blocks", Blocks)
+    app.add_directive("pezo-cells", Cells)
+    app.add_directive("pezo-ports", Ports)
+    app.add_directive("pezo-presets", Presets)
+    app.add_directive("pezo-tools", Tools)
+    app.connect("autodoc-process-docstring", escape_bars)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,1 @@
+"""The command line, `pezo`: one file per sub-command."""

@@ -1,0 +1,126 @@
+"""What sub-commands share: option types, tables, and writing files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from pezo_hw import config as configuration
+from pezo_hw.errors import PezoError
+
+if TYPE_CHECKING:
+    from pezo_hw.synth.boards import Board
+
+ConfigArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="CONFIG", help="A preset's name or a TOML file.")
+]
+
+SetOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="SECTION.KEY=VALUE",
+        help="Override a key; may be given several times. Words need no quotes.",
+    ),
+]
+
+
+def load(ref: str, overrides: Sequence[str] | None) -> configuration.Config:
+    """Return the configuration that CONFIG and --set name, for parameters of the types above."""
+    return configuration.load(ref, overrides or ())
+
+
+def board(config: configuration.Config, *, where: str) -> Board:
+    """Return the board of a configuration that `where` (a preset or file) names.
+
+    Raises
+    ------
+    PezoError
+        If there is no such board or its file is broken.
+    """
+    # Here and not at the top: this brings Amaranth, which most errors come before.
+    from pezo_hw.synth import boards
+
+    try:
+        return boards.resolve(config.board_reference)
+    except PezoError as error:
+        raise PezoError(f"{where}: {error}") from None
+
+
+def warn(config: configuration.Config) -> None:
+    """Print the warnings of a configuration to the error output, one line each."""
+    for line in configuration.warnings(config):
+        typer.echo(f"warning: {line}", err=True)
+
+
+def table(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
+    """Return rows as lines with aligned columns, two spaces apart."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        (
+            indent + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def write_text(path: Path, text: str, *, force: bool = False) -> None:
+    """Write a text file in UTF-8 as a whole or not at all; see `write_bytes`."""
+    write_bytes(path, text.encode(), force=force)
+
+
+def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
+    """Write a file as a whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder must exist.
+    content : bytes
+    force : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    PezoError
+        If the file exists and `force` is off, or it cannot be written; nothing is left behind.
+    """
+    if path.is_dir():
+        raise PezoError(f"{path}: must be a file, not a directory; name a file in it")
+    if not path.parent.is_dir():
+        raise PezoError(
+            f"{path}: the folder {path.parent} must exist to write there; create it first"
+        )
+    if path.exists() and not force:
+        raise PezoError(f"{path}: must not exist yet; choose another name or add --force")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
+    except OSError as error:
+        raise _not_writable(path, error) from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        # A temporary file is private; the result gets the permissions of any new file.
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        raise _not_writable(path, error) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _not_writable(path: Path, error: OSError) -> PezoError:
+    return PezoError(f"{path}: must be writable, but: {error.strerror}; choose another place")
+
+
+def _umask() -> int:
+    # There is no way to read it but to set it.
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

@@ -1,0 +1,1 @@
+"""The hand-over: RTL, wrapper, constraints, scripts and the manifest, in one folder."""

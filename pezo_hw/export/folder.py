@@ -1,0 +1,104 @@
+"""Write a generated folder, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pezo_hw.config import Config, to_toml
+from pezo_hw.export import manifest as manifests
+from pezo_hw.export import vendor, waivers
+from pezo_hw.export.rtl import Core, build, to_systemverilog
+from pezo_hw.export.wrapper import wrapper
+from pezo_hw.files import check_folder, write_folder, write_into
+from pezo_hw.synth.boards import Board, resolve
+
+
+def contents(core: Core, *, board: Board) -> dict[str, str]:
+    """Return the text of every file of a folder, by path; the same for the same configuration."""
+    name = core.config.core.name
+    rtl = {f"rtl/{name}_core.sv": to_systemverilog(core), f"rtl/{name}.v": wrapper(core)}
+    waiver = {f"rtl/{name}.vlt": waivers.text(name)}
+    vendors = vendor.files(name, board=board, rtl=list(rtl))
+    portable = core.config.model_copy(
+        update={
+            "core": core.config.core.model_copy(update={"board": Path(core.config.core.board).name})
+        }
+    )
+    config = {f"{name}.toml": to_toml(portable)}
+    texts = rtl | waiver | vendors | config
+    files = {
+        "rtl": list(rtl),
+        "waivers": list(waiver),
+        "vendor": list(vendors),
+        "config": list(config),
+    }
+    document = manifests.manifest(core, board=board, files=files, texts=texts)
+    return texts | {MANIFEST: manifests.to_json(document)}
+
+
+MANIFEST = manifests.NAME
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """Return the manifest of a generated folder."""
+    document: dict[str, Any] = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    return document
+
+
+@contextlib.contextmanager
+def temporary(core: Core, *, board: Board) -> Iterator[Path]:
+    """Give the generated folder of a core to a ``with`` block, and remove it afterwards."""
+    with tempfile.TemporaryDirectory(prefix="pezo-core-") as name:
+        write_into(Path(name), _encoded(contents(core, board=board)))
+        yield Path(name)
+
+
+def generate(
+    config: Config, directory: Path, *, force: bool = False, where: str = "configuration"
+) -> dict[str, Any]:
+    """Generate a core into a folder.
+
+    Parameters
+    ----------
+    config : Config
+    directory : Path
+        Made, with its parents. A folder that this function wrote before is replaced.
+    force : bool
+        Replace a folder that holds other files as well.
+    where : str
+        What error messages call the configuration.
+
+    Returns
+    -------
+    dict
+        The manifest.
+
+    Raises
+    ------
+    PezoError
+        If the folder cannot be written or holds files that would be lost.
+    """
+    _check_target(directory, force=force)
+    board = resolve(config.board_reference)
+    texts = contents(build(config, where=where), board=board)
+    write_folder(directory, _encoded(texts))
+    result: dict[str, Any] = json.loads(texts[MANIFEST])
+    return result
+
+
+def _check_target(directory: Path, *, force: bool) -> None:
+    if force and directory.is_dir():
+        return
+    known: set[str] = set()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        known = {MANIFEST, *read(directory)["sha256"]}
+    check_folder(directory, known=known, hint=" or give --force")
+
+
+def _encoded(texts: Mapping[str, str]) -> dict[str, bytes]:
+    return {path: text.encode() for path, text in texts.items()}

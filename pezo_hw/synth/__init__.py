@@ -1,0 +1,1 @@
+"""Synthesis estimates: Yosys runs, what they cost of a device, and published figures beside."""
