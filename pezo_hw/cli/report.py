@@ -56,6 +56,14 @@ def run(
         Path | None,
         typer.Option("--write-baseline", metavar="FILE", help="Accept the figures of this run."),
     ] = None,
+    all_lanes: Annotated[
+        bool,
+        typer.Option(
+            "--all-lanes",
+            help="Synthesise every lane of a source with a generator a lane, for up to an hour, "
+            "instead of some and scale.",
+        ),
+    ] = False,
     overrides: common.SetOption = None,
 ) -> None:
     """Synthesise with Yosys: LUT, FF, BRAM36, DSP, share, blocks, LUT levels."""
@@ -68,7 +76,7 @@ def run(
     files = _Files(checked, baseline=baseline, accepted=write_baseline, output=output)
     files.check_options([*(["--place ecp5"] if place else []), *(["--activity"] * activity)])
     with Progress(quiet=as_json) as progress:
-        result = report(checked, where=config, place=place, progress=progress)
+        result = report(checked, where=config, place=place, progress=progress, all_lanes=all_lanes)
         if activity:
             result["activity"] = _activity(checked, groups=groups, folder=output, progress=progress)
     differences = files.compare(result)
@@ -89,8 +97,12 @@ def report(
     where: str,
     place: str | None = None,
     progress: Callable[[str], None] | None = None,
+    all_lanes: bool = False,
 ) -> dict[str, Any]:
     """Generate a core into a private folder and return its report.
+
+    A core with a generator in each lane is synthesised with fewer lanes and scaled, unless
+    `all_lanes` is given; see `pezo_hw.synth.scaling`.
 
     Parameters
     ----------
@@ -101,7 +113,13 @@ def report(
         "ecp5" adds ``place``, see `pezo_hw.synth.place.place`.
     progress : callable, optional
         Called with a line of text at each stage.
+    all_lanes : bool
+        Never scale.
     """
+    from pezo_hw.synth import scaling
+
+    if not all_lanes and (sizes := scaling.samples(config)):
+        return _scaled(config, sizes, where=where, place=place, progress=progress)
     from pezo_hw.export import folder
     from pezo_hw.export.rtl import build
     from pezo_hw.synth import place as placing
@@ -132,6 +150,40 @@ def report(
                 seeds=placing.SEEDS,
                 progress=progress,
             )
+    return result
+
+
+def _scaled(
+    config: Config,
+    sizes: Sequence[int],
+    *,
+    where: str,
+    place: str | None,
+    progress: Callable[[str], None] | None,
+) -> dict[str, Any]:
+    """Return the report of a core from those with fewer lanes; the smallest one is placed."""
+    from pezo_hw.config.advice import variant
+    from pezo_hw.synth import scaling
+
+    reports = {}
+    for lanes in sizes:
+        fewer = variant(config, reuse__lanes=lanes)
+        assert fewer is not None
+        if progress:
+            progress(f"{lanes} lanes, to be scaled to {config.reuse.lanes}")
+        reports[lanes] = report(
+            fewer, where=where, place=place if lanes == sizes[0] else None, progress=progress
+        )
+    board = common.board(config, where=where)
+    result = scaling.scale(
+        reports,
+        lanes=config.reuse.lanes,
+        board=board,
+        kind=config.source.kind,
+        core=config.core.kind,
+    )
+    if place is not None:
+        result["place"] = reports[sizes[0]]["place"] | {"lanes": sizes[0]}
     return result
 
 
@@ -301,6 +353,7 @@ def _place_text(place: Mapping[str, Any]) -> str:
             f"{place['fmax_mhz']:.1f} MHz, the median of {len(place['seeds'])} seeds, "
             f"{place['fmax_min_mhz']:.1f} to {place['fmax_max_mhz']:.1f}",
             "  inputs and outputs are registered; lanes that are always equal share a register",
+            *([f"  with {place['lanes']} lanes"] if "lanes" in place else []),
             f"  critical path: {place['critical_path_words']}",
         ]
     )

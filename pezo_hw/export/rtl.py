@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """From a configuration to SystemVerilog text."""
 
 from __future__ import annotations

@@ -13,6 +13,27 @@ def ones(lanes: int) -> Const:
     return Const((1 << lanes) - 1, lanes)
 
 
+def select(entries: Sequence[Value], address: Sequence[Value]) -> Value:
+    """Return for each lane the entry at its address.
+
+    Parameters
+    ----------
+    entries : sequence of Value
+        2^n of them, each with a bit for each lane. Those that are equal are used once.
+    address : sequence of Value
+        n signals with a bit for each lane, the least significant bit of the address first.
+    """
+    if len(entries) != 1 << len(address):
+        raise ValueError(
+            f"entries must be 2^{len(address)} for {len(address)} address bits, not {len(entries)}"
+        )
+    if all(entry is entries[0] for entry in entries):
+        return entries[0]
+    half = len(entries) // 2
+    low, high = (select(part, address[:-1]) for part in (entries[:half], entries[half:]))
+    return low if low is high else (~address[-1] & low) | (address[-1] & high)
+
+
 def table(entries: Sequence[int], address: Sequence[Value], *, lanes: int) -> Value:
     """Return one entry for each lane, looked up in a constant table.
 
@@ -25,26 +46,25 @@ def table(entries: Sequence[int], address: Sequence[Value], *, lanes: int) -> Va
     lanes : int
         Lanes.
     """
-    if len(entries) != 1 << len(address):
-        raise ValueError(
-            f"entries must be 2^{len(address)} for {len(address)} address bits, not {len(entries)}"
-        )
-    known: dict[tuple[int, ...], Value] = {}
+    constants = Const(0, lanes), ones(lanes)
+    return select([constants[entry] for entry in entries], address)
 
-    def look_up(part: tuple[int, ...]) -> Value:
-        if len(set(part)) == 1:
-            return ones(lanes) if part[0] else Const(0, lanes)
-        if part not in known:
-            half = len(part) // 2
-            low, high = part[:half], part[half:]
-            bit = address[half.bit_length() - 1]
-            if low == high:
-                known[part] = look_up(low)
-            else:
-                known[part] = (~bit & look_up(low)) | (bit & look_up(high))
-        return known[part]
 
-    return look_up(tuple(entries))
+def at_most_constant(word: Sequence[Signal], limit: int, *, lanes: int) -> Value:
+    """Return for each lane whether its word is at most a constant.
+
+    Parameters
+    ----------
+    word : sequence of Signal
+        With a bit for each lane, the least significant bit of the number first.
+    limit : int
+    lanes : int
+        Lanes.
+    """
+    result: Value = ones(lanes)
+    for i, bit in enumerate(word):
+        result = ~bit | result if limit >> i & 1 else ~bit & result
+    return result
 
 
 def at_most(

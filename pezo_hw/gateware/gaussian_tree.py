@@ -8,10 +8,14 @@ from amaranth.lib import wiring
 
 from pezo_hw.golden import gaussian_tree as golden
 
-from .bitwise import at_most, table
+from .bitwise import at_most, at_most_constant, select, table
 from .seeder import Seeder
 
 _Members = dict[str, wiring.Member]
+
+# With up to so many thresholds a level has a comparator for each, and the decided bits select one
+# of the results, which is faster. With more it has one comparator, and they select its threshold.
+_COMPARATORS = 8
 
 
 class GaussianTree(wiring.Component):
@@ -50,15 +54,8 @@ class GaussianTree(wiring.Component):
         decided: list[Value] = []
         for state, level in zip(states, golden.LEVELS, strict=True):
             if level.thresholds:
-                limit = []
-                for i in range(level.bits):
-                    column = Signal(lanes, name=f"{level.name}_limit_{i}")
-                    entries = [threshold >> i & 1 for threshold in level.thresholds]
-                    m.d.comb += column.eq(table(entries, decided[::-1], lanes=lanes))
-                    limit.append(column)
                 bit = Signal(lanes, name=f"{level.name}_bit")
-                below = at_most(m, state, limit, name=f"{level.name}_below", lanes=lanes)
-                m.d.comb += bit.eq(below)
+                m.d.comb += bit.eq(self._decide(m, level, state, decided[::-1]))
                 decided.append(bit)
 
         bits = [bit ^ sign for bit in reversed(decided)] + [sign]
@@ -72,6 +69,26 @@ class GaussianTree(wiring.Component):
             Cat(Cat(Const(1, 1), [column[lane] for column in columns]) for lane in range(lanes))
         )
         return m
+
+    def _decide(
+        self, m: Module, level: golden.Level, state: list[Signal], decided: list[Value]
+    ) -> Value:
+        """Return the next bit of the magnitude, from a level's LFSRs and the bits decided."""
+        lanes = self._sequence.words
+        if len(level.thresholds) <= _COMPARATORS:
+            results = []
+            for threshold in level.thresholds:
+                result = Signal(lanes, name=f"{level.name}_at_most_{threshold}")
+                m.d.comb += result.eq(at_most_constant(state, threshold, lanes=lanes))
+                results.append(result)
+            return select(results, decided)
+        limit = []
+        for i in range(level.bits):
+            column = Signal(lanes, name=f"{level.name}_limit_{i}")
+            entries = [threshold >> i & 1 for threshold in level.thresholds]
+            m.d.comb += column.eq(table(entries, decided, lanes=lanes))
+            limit.append(column)
+        return at_most(m, state, limit, name=f"{level.name}_below", lanes=lanes)
 
     def _lfsrs(self, m: Module, level: golden.Level, seeded: Value) -> list[Signal]:
         """Build a level's LFSRs of all lanes; return their states by bit."""

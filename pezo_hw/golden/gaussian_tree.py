@@ -11,9 +11,10 @@ standard deviation 32.
 
 **LFSRs.** They are those of the bank, one sparse XOR for each bit, so that no bit of a word is a
 copy of an earlier one; with shift registers a magnitude would resemble the one before (correlation
-0.3). Two LFSRs of a size stay in step for ever, so the levels that share a size are far apart. The
-sign is the XOR of one bit of four LFSRs of different sizes, because a lane whose sign came from one
-of 10 bits would repeat it after 1023 groups.
+0.3). Of all ways to share 68 bits out such that no two levels in a row have LFSRs of the same size,
+which would stay in step for ever, this one comes nearest to the normal distribution. The sign is
+the XOR of one bit of four LFSRs of different sizes, because a lane whose sign came from one of 7
+bits would repeat it after 127 groups.
 
 **Seeds.** While a seed is loaded, bits of a wide generator that expands it (`golden.wide`) choose
 what the LFSRs do in each clock: t = M v, and then t_i ^= t_j for some rows i, or not. Each choice
@@ -121,14 +122,14 @@ def _magnitude(bit: int, bits: int, *, common: bool = False, signs: bool = False
 
 
 LEVELS: tuple[Level, ...] = (
-    Level("sign", 10, signs=True),
-    _magnitude(6, 10),
-    _magnitude(5, 9, signs=True),
+    Level("sign", 7, signs=True),
+    _magnitude(6, 9, signs=True),
+    _magnitude(5, 10, signs=True),
     _magnitude(4, 8, signs=True),
-    _magnitude(3, 7, signs=True),
-    _magnitude(2, 9),
-    _magnitude(1, 8, common=True),
-    _magnitude(0, 7, common=True),
+    _magnitude(3, 10),
+    _magnitude(2, 7),
+    _magnitude(1, 9, common=True),
+    _magnitude(0, 8, common=True),
 )
 """The levels, from the top."""
 

@@ -35,6 +35,8 @@ def render(report: Mapping[str, Any], *, name: str | None = None) -> RenderableT
         For ``rich.print``: the resources beside the published ones, then the blocks.
     """
     lines = [f"{report['tool']}: {report['command']}", _levels(report)]
+    if "scaled" in report:
+        lines.append(_scaled(report["scaled"]))
     if report["other_cells"]:
         lines.append(f"cells in none of the columns: {_by_type(report['other_cells'])}")
     lines += [f"note: {reason}" for reason in report["published"].get("differs", ())]
@@ -44,7 +46,8 @@ def render(report: Mapping[str, Any], *, name: str | None = None) -> RenderableT
 
 
 def _resources(report: Mapping[str, Any], *, name: str) -> Table:
-    table = Table(title=f"{name} on {report['device']}: {LABEL}", title_justify="left")
+    label = f"{LABEL}, scaled from fewer lanes" if "scaled" in report else LABEL
+    table = Table(title=f"{name} on {report['device']}: {label}", title_justify="left")
     table.add_column("")
     table.add_column("this core", justify="right", style="bold")
     table.add_column("of the device", justify="right")
@@ -85,6 +88,16 @@ def _levels(report: Mapping[str, Any]) -> str:
     if report["ram"]:
         text += f"\nmemory cells: {_by_type(report['ram'])}"
     return text
+
+
+def _scaled(scaled: Mapping[str, Any]) -> str:
+    sizes = [f"{made['lanes']}" for made in scaled["from"]]
+    lane = scaled["per_lane"]
+    return (
+        f"scaled to {scaled['lanes']:,} lanes from syntheses of {', '.join(sizes[:-1])} and "
+        f"{sizes[-1]}: a lane adds {lane['lut']:g} LUT and {lane['ff']:g} FF; the middle one is "
+        f"{100 * scaled['deviation']:.1f} % off the line"
+    )
 
 
 def _by_type(cells: Mapping[str, int]) -> str:

@@ -148,7 +148,7 @@ def test_streams(name: str, seed: int) -> None:
         ("tree-1", lambda s: s["levels"][5]["resets"].__setitem__(0, 2)),
         ("tree-1", lambda s: s["levels"][3]["feeds"][2].__setitem__(0, 3)),
         ("tree-1", lambda s: s["levels"][2]["choices"].reverse()),
-        ("tree-1", lambda s: s["levels"][4].update(signs=False)),
+        ("tree-1", lambda s: s["levels"][3].update(signs=False)),
         ("tree-1", lambda s: s["levels"][2]["thresholds"].reverse()),
         ("clt-4", lambda s: s["table"].reverse()),
         ("clt-4", lambda s: s["sets"][0]["flips"].reverse()),
