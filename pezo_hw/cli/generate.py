@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from pezo_hw.cli import common
+from pezo_hw.cli.progress import Progress
+
+# Words of a pool, times the positions that keep a copy, which take 10 s.
+_LONG = 1 << 19
 
 
 def run(
@@ -24,7 +28,11 @@ def run(
     from pezo_hw.export import folder
 
     common.board(checked, where=config)
-    manifest = folder.generate(checked, output, force=force, where=config)
+    # Only a large pool takes long, up to a minute.
+    quiet = getattr(checked.source, "pool_size", 0) * checked.words < _LONG
+    with Progress(quiet=quiet) as progress:
+        progress("generating; a pool of this size takes up to a minute ...")
+        manifest = folder.generate(checked, output, force=force, where=config)
     rows = [(role, ", ".join(paths)) for role, paths in manifest["files"].items()]
     typer.echo(f"{output}: core {manifest['name']}, top module {manifest['top']}")
     typer.echo(common.table([*rows, ("manifest", folder.MANIFEST)], indent="  "))

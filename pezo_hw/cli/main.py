@@ -83,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         the output closed it.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    _open_standard_streams()
     try:
         code = _run(list(arguments))
         sys.stdout.flush()
@@ -126,6 +127,20 @@ def _usage(error: typer.TyperException) -> str:
 def _report(text: str, code: int) -> int:
     typer.echo(f"error: {one_line(' '.join(text.split()))}", err=True)
     return code
+
+
+def _open_standard_streams() -> None:
+    """Let what was closed before the start (``>&-``) lead nowhere.
+
+    Else the next file that is opened would take its place, and get what is printed.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            mode = "r" if name == "stdin" else "w"
+            # The lowest number that is free, which is this one.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def _silence_stdout() -> None:

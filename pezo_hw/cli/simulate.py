@@ -61,8 +61,9 @@ def _short(error: CheckFailed, output: Path | None) -> str:
     """Return a failure's first line, and where there is more."""
     from pezo_hw.simulate import check
 
-    first = str(error).splitlines()[0]
+    first, *more = str(error).splitlines()
     if output is None:
-        return f"{first}; -o DIR keeps the log"
+        # A failure before the run has no log, and no further lines.
+        return f"{first}; -o DIR keeps the log" if more else first
     log = output / check.LOG
     return f"{first}; see {log}" if log.is_file() else first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pezo_hw.config import Config, to_toml
+from pezo_hw.errors import PezoError
 from pezo_hw.export import manifest as manifests
 from pezo_hw.export import vendor, waivers
 from pezo_hw.export.rtl import Core, build, to_systemverilog
@@ -30,6 +32,10 @@ def contents(core: Core, *, board: Board) -> dict[str, str]:
         }
     )
     config = {f"{name}.toml": to_toml(portable)}
+    if core.config.core.board.endswith(".py"):
+        # A board of the user goes with the configuration that names it.
+        text = Path(core.config.board_reference).expanduser().read_text(encoding="utf-8")
+        config[portable.core.board] = text
     texts = rtl | waiver | vendors | config
     files = {
         "rtl": list(rtl),
@@ -94,10 +100,18 @@ def generate(
 def _check_target(directory: Path, *, force: bool) -> None:
     if force and directory.is_dir():
         return
-    known: set[str] = set()
+    sums: dict[str, str] = {}
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        known = {MANIFEST, *read(directory)["sha256"]}
-    check_folder(directory, known=known, hint=" or give --force")
+        sums = dict(read(directory)["sha256"])
+    hint = " or give --force"
+    check_folder(directory, known={MANIFEST, *sums} if sums else (), hint=hint)
+    for path, expected in sums.items():
+        file = directory / path
+        if file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() != expected:
+            raise PezoError(
+                f"--output {directory} must hold files as they were generated, but {path} has been "
+                f"edited since; choose another folder{hint}"
+            )
 
 
 def _encoded(texts: Mapping[str, str]) -> dict[str, bytes]:

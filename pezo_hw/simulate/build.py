@@ -37,6 +37,7 @@ _VERILATOR_FLAGS = (
 _WAVE_FLAGS = ("--trace-vcd",)
 # -O1: twice the speed of -O0 for a second more of compiling; -O2 takes longer than it saves.
 _CXX_FLAGS = ("-std=c++17", "-O1", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0")
+_UNOPTIMISED = '#pragma GCC optimize ("O0")'
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_threads", "verilated_vcd_c", "verilated_vpi")
 
 # Writes the waves of an Icarus run, if the run asks for them.
@@ -94,7 +95,12 @@ def build_verilator(design: Design, *, waves: bool, cache: Cache) -> Path:
         # One unit: half of the time of compiling a small design is spent on the headers.
         parts = sorted((folder / "cpp").glob("Vtop*.cpp"))
         unit = folder / "all.cpp"
-        unit.write_text("".join(f'#include "{part}"\n' for part in (*parts, main)))
+        # What runs once, such as the initial contents of memories, is not worth optimising: that
+        # takes most of the time for a core with a pool.
+        slow = [part for part in parts if part.stem.endswith("__Slow")]
+        lines = [f'#include "{part}"' for part in (*parts, main) if part not in slow]
+        lines += [_UNOPTIMISED, *(f'#include "{part}"' for part in slow)]
+        unit.write_text("\n".join([*lines, ""]))
         binary = folder / "simulation"
         trace = [f"-DVM_TRACE={int(waves)}", f"-DVM_TRACE_VCD={int(waves)}"]
         # No run path: the run sets LD_LIBRARY_PATH, so that the binary suits any environment.
@@ -107,7 +113,10 @@ def build_verilator(design: Design, *, waves: bool, cache: Cache) -> Path:
     contents = _contents(design.waivers) + _contents(design.sources)
     cocotb = metadata.version("cocotb")
     key = digest(
-        ("design", *common, cocotb, main.read_bytes(), *_LINT_FLAGS, *flags, design.top, *contents)
+        (
+            *("design", *common, _UNOPTIMISED, cocotb, main.read_bytes()),
+            *(*_LINT_FLAGS, *flags, design.top, *contents),
+        )
     )
     return cache.get(key, make_design)
 

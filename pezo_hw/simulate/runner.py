@@ -125,7 +125,8 @@ def run(
         if tests:
             names = "|".join(re.escape(name) for name in tests)
             environment["COCOTB_TEST_FILTER"] = rf"(^|\.)({names})$"
-        line = command(binary, seed, files["waves"] if waves else None)
+        # By its name alone: simulators run in this folder, and not all can write any path.
+        line = command(binary, seed, Path(_FILES["waves"]) if waves else None)
         ended = _execute(line, place, environment, None if verbose else files["log"], timeout)
         finished = time.monotonic()
 
@@ -147,12 +148,13 @@ def run(
         )
 
 
+# In names of their own, so that a folder may hold reports as well.
 _FILES = {
     "log": "simulation.log",
-    "results": "results.xml",
-    "arrays": "arrays.npz",
-    "saved": "saved.npz",
-    "report": "report.json",
+    "results": "simulation.xml",
+    "arrays": "simulation-in.npz",
+    "saved": "simulation-out.npz",
+    "report": "simulation.json",
     "waves": "waves.vcd",
 }
 

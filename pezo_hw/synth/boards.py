@@ -22,16 +22,21 @@ from amaranth.build.plat import Platform
 from amaranth.build.res import ResourceError
 
 from pezo_hw import resources
+from pezo_hw.config import Config
 from pezo_hw.errors import PezoError
 from pezo_hw.synth import devices
 from pezo_hw.synth.families import FAMILIES
 
-__all__ = ["Board", "names", "resolve"]
+__all__ = ["Board", "names", "of", "resolve"]
 
 _CAPACITY_KEYS = ("lut", "ff", "bram36", "dsp")
 
 # The module name of a board file while it runs; it tells the file's own classes from imported ones.
 _BOARD_MODULE = "pezo_board"
+
+# Beyond these a clock or a capacity is a typing error.
+_SLOWEST_HZ, _FASTEST_HZ = 1e3, 1e10
+_MOST_CELLS = 10**9
 
 # For boards whose logic gets its clock from a processor, so that the platform has none.
 _FALLBACK_CLOCK_HZ = 100e6
@@ -118,6 +123,20 @@ def resolve(name: str, *, base: Path | None = None) -> Board:
     except Exception as error:
         raise PezoError(f"{where} cannot be used: {_line(error)}") from error
     return _describe(name, platform, where=where)
+
+
+def of(config: Config, *, where: str) -> Board:
+    """Return the board of a configuration that `where` (a preset or file) names.
+
+    Raises
+    ------
+    PezoError
+        If there is no such board or its file is broken.
+    """
+    try:
+        return resolve(config.board_reference)
+    except PezoError as error:
+        raise PezoError(f"{where}: {error}") from None
 
 
 def names() -> list[str]:
@@ -218,11 +237,11 @@ def _capacity(platform: Any, *, where: str) -> dict[str, float] | None:
     if (
         not isinstance(given, Mapping)
         or set(given) != set(_CAPACITY_KEYS)
-        or not all(isinstance(n, int | float) and n >= 0 for n in given.values())
+        or not all(isinstance(n, int | float) and 0 <= n <= _MOST_CELLS for n in given.values())
     ):
         raise PezoError(
-            f"{where}: capacity must be a dict of numbers for {', '.join(_CAPACITY_KEYS)}, "
-            f"not {given!r}"
+            f"{where}: capacity must be a dict of numbers up to {_MOST_CELLS} for "
+            f"{', '.join(_CAPACITY_KEYS)}, not {_short(given)}"
         )
     return {key: given[key] for key in _CAPACITY_KEYS}
 
@@ -234,9 +253,22 @@ def _clock(platform: Any, *, where: str) -> float:
             given = platform.default_clk_frequency
         except (AttributeError, ResourceError):
             given = _FALLBACK_CLOCK_HZ
-    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
-        raise PezoError(f"{where}: target_clock_hz must be a positive number, not {given!r}")
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise PezoError(f"{where}: target_clock_hz must be a number, not {_short(given)}")
+    if not _SLOWEST_HZ <= given <= _FASTEST_HZ:
+        raise PezoError(
+            f"{where}: target_clock_hz must be within {_SLOWEST_HZ:g} and {_FASTEST_HZ:g} Hz, "
+            f"not {_short(given)}"
+        )
     return float(given)
+
+
+def _short(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of too many digits to write
+        text = f"a huge {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _vendor_class(platform_class: type[Platform]) -> str:

@@ -54,6 +54,20 @@ def test_waves_have_a_folder(
     assert "tiny-waves/waves.vcd" in capsys.readouterr().out
 
 
+def test_a_folder_of_reports_keeps_them(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("figures")
+    assert main(["simulate", "tiny", "--simulator", SIMULATOR, "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "report.json").read_text() == "figures"
+    ours = {path.name for path in tmp_path.iterdir()} - {"report.json"}
+    assert ours and all(name.startswith("simulation") for name in ours)
+
+
+def test_waves_can_be_written_anywhere(tmp_path: Path) -> None:
+    place = tmp_path / "Wellen für später"
+    assert main(["simulate", "tiny", "--simulator", SIMULATOR, "--waves", "-o", str(place)]) == 0
+    assert "m_axis_tdata" in (place / "waves.vcd").read_text(encoding="utf-8")
+
+
 def test_the_log_stays_where_it_is_asked_for(tmp_path: Path) -> None:
     place = tmp_path / "deep" / "log"
     arguments = ["--simulator", SIMULATOR, "-o", str(place), "--set", "reuse.lanes=3"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pezo_hw import files
+from pezo_hw import files, resources
 from pezo_hw.config import load, names
 from pezo_hw.errors import PezoError
 from pezo_hw.export import folder
@@ -119,7 +119,6 @@ def test_module_names_start_with_the_core_s_name(tiny: Path) -> None:
 def test_generating_again_replaces_the_folder(tmp_path: Path) -> None:
     place = tmp_path / "core"
     folder.generate(load("tiny"), place)
-    (place / "rtl" / "tiny.v").write_text("broken")
     folder.generate(load("tiny", ["core.name=other"]), place)
     assert (place / "rtl" / "other.v").is_file()
     assert not (place / "rtl" / "tiny.v").exists()
@@ -136,6 +135,30 @@ def test_files_of_others_are_not_lost(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["core"]
     folder.generate(load("tiny"), place, force=True)
     assert not (place / "thesis.tex").exists()
+
+
+def test_edits_of_a_user_are_not_lost(tmp_path: Path) -> None:
+    place = tmp_path / "core"
+    folder.generate(load("tiny"), place)
+    (place / "rtl" / "tiny.v").write_text("mended by hand")
+    message = r"^--output .* as they were generated, but rtl/tiny.v has been edited since; choose"
+    with pytest.raises(PezoError, match=message):
+        folder.generate(load("tiny"), place)
+    assert (place / "rtl" / "tiny.v").read_text() == "mended by hand"
+    folder.generate(load("tiny"), place, force=True)
+    assert (place / "rtl" / "tiny.v").read_text() != "mended by hand"
+
+
+def test_a_board_of_the_user_goes_with_its_configuration(tmp_path: Path) -> None:
+    board = tmp_path / "here" / "mine.py"
+    board.parent.mkdir()
+    zcu104 = (resources.boards_dir() / "zcu104.py").read_text(encoding="utf-8")
+    board.write_text(zcu104, encoding="utf-8")
+    folder.generate(load("tiny", [f"core.board={board}"]), tmp_path / "core")
+    board.unlink()
+    assert (tmp_path / "core" / "mine.py").read_text(encoding="utf-8") == zcu104
+    folder.generate(load(str(tmp_path / "core" / "tiny.toml")), tmp_path / "again")
+    assert _files(tmp_path / "core") == _files(tmp_path / "again")
 
 
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:

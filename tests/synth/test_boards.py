@@ -126,9 +126,23 @@ def test_file_relative_to_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ),
         (
             GOOD + "    capacity = {'lut': 1}\n",
-            r": capacity must be a dict of numbers for lut, ff,",
+            r": capacity must be a dict of numbers up to 1000000000 for lut, ff,",
         ),
-        (GOOD + "    target_clock_hz = '1 GHz'\n", r": target_clock_hz must be a positive number,"),
+        (
+            GOOD + "    capacity = dict(lut=1e400, ff=1, bram36=1, dsp=1)\n",
+            r": capacity must be a dict of numbers up to 1000000000 for lut, .* not {'lut': inf",
+        ),
+        (
+            GOOD + "    target_clock_hz = '1 GHz'\n",
+            r": target_clock_hz must be a number, not '1 GHz'$",
+        ),
+        (
+            GOOD + "    target_clock_hz = 10**400\n",
+            r": target_clock_hz must be within 1000 and 1e\+10 Hz, not 100000",
+        ),
+        (GOOD + "    target_clock_hz = 10**9999\n", r"Hz, not a huge int$"),
+        (GOOD + "    target_clock_hz = float('nan')\n", r" within 1000 and 1e\+10 Hz, not nan$"),
+        (GOOD + "    target_clock_hz = 0\n", r" within 1000 and 1e\+10 Hz, not 0$"),
     ],
 )
 def test_broken_file(tmp_path: Path, text: str, message: str) -> None:
