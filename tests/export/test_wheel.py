@@ -4,13 +4,39 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+# Found by every Python that has its folder on PYTHONPATH.
+_BLOCKER = """\
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+def _extras() -> set[str]:
+    """Return the modules that come with the optional dependencies only."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = [name for group in project["optional-dependencies"].values() for name in group]
+    names = {re.split(r"[^\w-]", name)[0] for name in listed}
+    modules = metadata.packages_distributions()
+    # cocotb itself needs pytest.
+    kept = {"pezo_hw", "pytest", "_pytest", "py"}
+    return {module for module, owners in modules.items() if names & set(owners)} - kept
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +51,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         cwd=place,
     )
+    (place / "sitecustomize.py").write_text(_BLOCKER.format(names=sorted(_extras())))
     return place
 
 
-def _pezo(installed: Path, cwd: Path, *arguments: str) -> str:
+def _pezo(installed: Path, cwd: Path, *arguments: str, module: str = "pezo_hw.cli") -> str:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "pezo_hw.cli", *arguments],
+        [sys.executable, "-P", "-m", module, *arguments],
         cwd=cwd,
         env=os.environ | {"PYTHONPATH": str(installed)},
         capture_output=True,
@@ -39,6 +66,12 @@ def _pezo(installed: Path, cwd: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_what_only_developers_have_is_blocked(installed: Path, tmp_path: Path) -> None:
+    assert {"hypothesis", "matplotlib", "sklearn", "galois"} <= _extras()
+    with pytest.raises(AssertionError, match="No module named 'matplotlib'"):
+        _pezo(installed, tmp_path, module="matplotlib")
 
 
 def test_commands_work_from_another_directory(installed: Path, tmp_path: Path) -> None:
