@@ -27,6 +27,7 @@ test: .venv/.ready
 	$(ENV) -m mypy
 	$(ENV) -m sphinx -q -W --keep-going -b html docs .venv/docs
 	$(ENV) -m pytest -n 2
+	$(ENV) scripts/check_baselines.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 """Configuration of the documents: ``python -m sphinx -W -b html docs build/docs``."""
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -13,13 +14,22 @@ author = "pezo-hw contributors"
 copyright = author  # noqa: A001 - Sphinx wants this name
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "pezo_tables"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "pezo_experiments",
+    "pezo_registers",
+    "pezo_schedules",
+    "pezo_tables",
+]
 exclude_patterns = ["_ext", "results", "examples"]
 # Single backquotes in docstrings name Python objects; those that are documented become links.
 default_role = "py:obj"
 # A model and its gateware have the same name, which a docstring in one of them need not qualify.
 suppress_warnings = ["ref.python"]
 
+# An extra that the documents can be built without.
+autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True}
 # The docstrings state types, with shapes and ranges.

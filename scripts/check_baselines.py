@@ -17,8 +17,9 @@ from pezo_hw.cli.progress import Progress
 from pezo_hw.config import load
 from pezo_hw.errors import CheckFailed, PezoError
 from pezo_hw.export.manifest import portable
-from pezo_hw.simulate.activity import activity
+from pezo_hw.simulate.activity import GROUPS
 from pezo_hw.synth import baseline as baselines
+from pezo_hw.synth import cores
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -35,9 +36,9 @@ def check(path: Path, *, place: bool, write: bool) -> str | None:
     config = load(path.stem)
     family = "ecp5" if place else None
     with Progress() as progress:
-        result = reports.report(config, where=path.stem, place=family, progress=progress)
+        result = cores.report(config, where=path.stem, place=family, progress=progress)
         if "activity" in accepted.figures:
-            result["activity"] = activity(config, progress=progress)
+            result["activity"] = cores.activity(config, groups=GROUPS, progress=progress)
     dumped = portable(config.model_dump(mode="json", exclude_none=True))
     where = str(path.relative_to(ROOT))
     notes = [

@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from pezo_hw.cli.report import report
 from pezo_hw.config import load_preset
 from pezo_hw.errors import CheckFailed, PezoError
 from pezo_hw.export import folder
 from pezo_hw.golden.step import StepCore
 from pezo_hw.simulate import run
+from pezo_hw.synth.cores import report
 from pezo_hw.synth.published import BASELINE, PEZO
 from pezo_hw.train import data, host
 from pezo_hw.train.mlp import Mlp
@@ -147,7 +147,7 @@ def _golden_step(
     losses = [
         model.loss(host.to_float(side, arithmetic=arithmetic), x, y) for side in (plus, minus)
     ]
-    gradient = host.projected_gradient(*losses, epsilon=2.0**config.zo.epsilon_log2)
+    gradient = host.projected_gradient(*losses, epsilon=config.zo.epsilon)
     coefficient = host.coefficient(
         gradient, rate=RATE, bits=engine.bits, leftover=engine.leftover, arithmetic=arithmetic
     )

@@ -11,7 +11,6 @@ Each synthesis takes up to a minute; its result is kept in the cache of `pezo re
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import re
 from collections import Counter
@@ -20,12 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amaranth.back import rtlil
-
 from pezo_hw import tools
 from pezo_hw.config import load
 from pezo_hw.export import folder
-from pezo_hw.export.rtl import Core, build
+from pezo_hw.export.rtl import Core, build, fingerprint
 from pezo_hw.synth import blocks, boards, published
 from pezo_hw.synth.report import describe
 from pezo_hw.synth.yosys import Synthesis, synthesise
@@ -35,6 +32,7 @@ RESULTS = ROOT / "docs" / "results" / "resources.json"
 README = ROOT / "README.md"
 
 BEGIN, END = "<!-- figures: scripts/resources.py -->", "<!-- end of figures -->"
+BEGIN_STEP = "<!-- blocks of the ZO step: scripts/resources.py -->"
 
 
 @dataclass(frozen=True)
@@ -75,12 +73,6 @@ DESIGNS = (
     Design("pre-generated", "zcu102-pregen"),
     Design("ZO step", "zcu102-step"),
 )
-
-
-def fingerprint(core: Core) -> str:
-    """Return a checksum of a core's gateware; the same as long as synthesis gives the same."""
-    text: str = rtlil.convert(core.component, name=core.module, emit_src=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def measure(design: Design) -> dict[str, Any]:
@@ -153,13 +145,26 @@ def _published_row(figures: published.Figures) -> list[str]:
     ]
 
 
+def step_table(results: Mapping[str, Any]) -> str:
+    """Return the table of the ZO step's blocks for the README, in Markdown."""
+    (entry,) = (entry for entry in results["designs"] if entry["kind"] == "zo-step")
+    report = entry["report"]
+    total = report["resources"]["lut"]
+    lines = [["block", "LUT", "FF", "DSP", "of its LUTs"], ["---", *["---:"] * 4]]
+    for block in sorted(report["blocks"], key=lambda block: -block["lut"]):
+        used = [f"{block[key]:,}" for key in ("lut", "ff", "dsp")]
+        lines.append([f"`{block['name']}`", *used, f"{100 * block['lut'] / total:.0f} %"])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 def with_table(readme: str, results: Mapping[str, Any]) -> str:
-    """Return the README's text with the table of these results."""
-    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", flags=re.DOTALL)
-    text, found = pattern.subn(f"{BEGIN}\n{table(results)}\n{END}", readme)
-    if found != 1:
-        raise ValueError(f"the README must hold {BEGIN} and {END} once")
-    return text
+    """Return the README's text with the tables of these results."""
+    for begin, made in ((BEGIN, table(results)), (BEGIN_STEP, step_table(results))):
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(END)}", flags=re.DOTALL)
+        readme, found = pattern.subn(f"{begin}\n{made}\n{END}", readme)
+        if found != 1:
+            raise ValueError(f"the README must hold {begin} and {END} once")
+    return readme
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

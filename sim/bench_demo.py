@@ -12,6 +12,7 @@ from typing import Any
 import cocotb
 import numpy as np
 from kit import Bench, pack, unpack
+from players.registers import RegisterBus
 
 from pezo_hw.config import from_mapping
 from pezo_hw.golden.step import Arithmetic
@@ -22,9 +23,8 @@ from pezo_hw.train.mlp import Mlp
 @cocotb.test()
 async def steps(dut: Any) -> None:
     """Every step: perturb +1, forward, perturb -2, forward, restore and update in one sweep."""
-    bench = Bench(
-        dut, go=0, beats=1, k=0, coefficient=0, dither_seed=0, capture=0, start=0, start_index=0
-    )
+    bench = Bench(dut)
+    bus = RegisterBus(bench)
     config = from_mapping(bench.manifest["config"], where="manifest")
     assert config.weights is not None and config.zo is not None
     arithmetic = Arithmetic.of(config)
@@ -33,40 +33,39 @@ async def steps(dut: Any) -> None:
     source = bench.source(stalls=bench.stalls(stalls))
     sink = bench.sink(stalls=bench.stalls(stalls))
     await bench.reset()
-    await bench.run_until(lambda: not bench.read("busy"))
-    bench.write(start_index=bench.parameters["start"])
-    await bench.pulse("start")
-    # The walk to the start index moves no beat, so its end is not a hang.
-    await bench.clock(bench.parameters["start"] + 8)
-    assert not bench.read("busy")
+    await bus.wait_idle()
+    await bus.write("START_INDEX", group=bench.parameters["start"])
+    await bus.write("CONTROL", start=1)
+    await bus.wait_idle()
 
-    async def sweep(weights: Any, **commands: int) -> Any:
+    async def sweep(
+        weights: Any, *, k: int, coefficient: int = 0, dither_seed: int = 0, capture: int = 0
+    ) -> Any:
         beats = -(-len(weights) // lanes)
         padded = np.zeros(beats * lanes, dtype=np.int64)
         padded[: len(weights)] = weights
         kept = (len(weights) - (beats - 1) * lanes) * bits // 8
         sink.clear()
         source.send(pack(padded.reshape(beats, lanes), width=bits), last_keep=(1 << kept) - 1)
-        bench.write(beats=beats, **{name: value & 0xFFFFFFFF for name, value in commands.items()})
-        await bench.pulse("go")
-        await bench.run_until(lambda: sink.packets == 1 and not bench.read("busy"))
-        assert bench.read("tlast_error") == 0
+        await bus.write("LENGTH", beats=beats)
+        await bus.write("SWEEP", k=k, capture=capture)
+        await bus.write("COEFFICIENT", c=coefficient)
+        await bus.write("DITHER_SEED", seed=dither_seed)
+        await bus.write("CONTROL", go=1)
+        await bench.run_until(lambda: sink.packets == 1)
+        await bus.wait_idle()
+        await bus.expect("ERROR")
         result = unpack(sink.data, width=bits, lanes=lanes).reshape(-1)[: len(weights)]
-        return result, bench.read("saturations")
+        return result, await bus.get("SATURATIONS", "weights")
 
     model = Mlp(tuple(bench.parameters["sizes"]))
     weights = bench.arrays["weights"]
-    mask = (1 << config.zo.coefficient_bits) - 1
-    epsilon = 2.0**config.zo.epsilon_log2
+    epsilon = config.zo.epsilon
     saved, story, began = [], [], bench.cycle
     for step, (x, y) in enumerate(zip(bench.arrays["x"], bench.arrays["y"], strict=True)):
-        plus, saturated_plus = await sweep(
-            weights, k=1 & 7, coefficient=0, dither_seed=0, capture=0
-        )
+        plus, saturated_plus = await sweep(weights, k=1)
         loss_plus = model.loss(host.to_float(plus, arithmetic=arithmetic), x, y)
-        minus, saturated_minus = await sweep(
-            plus, k=-2 & 7, coefficient=0, dither_seed=0, capture=0
-        )
+        minus, saturated_minus = await sweep(plus, k=-2)
         loss_minus = model.loss(host.to_float(minus, arithmetic=arithmetic), x, y)
         gradient = host.projected_gradient(loss_plus, loss_minus, epsilon=epsilon)
         coefficient = host.coefficient(
@@ -77,7 +76,7 @@ async def steps(dut: Any) -> None:
             arithmetic=arithmetic,
         )
         weights, saturated = await sweep(
-            minus, k=1 & 7, coefficient=coefficient & mask, dither_seed=step, capture=1
+            minus, k=1, coefficient=coefficient, dither_seed=step, capture=1
         )
         saved.append([plus, minus, weights])
         story.append(

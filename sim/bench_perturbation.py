@@ -202,7 +202,7 @@ async def commands(dut: Any) -> None:
     whole = groups.reachable == groups.period
 
     def choose_index() -> int:
-        near = bench.rng.randrange(min(24, groups.period))
+        near = bench.rng.randrange(min(24, groups.period, highest + 1))
         if groups.period > 128:
             return near
         return bench.rng.choice((near, 0, groups.period - 1, min(groups.period, highest), highest))

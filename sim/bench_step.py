@@ -2,10 +2,10 @@
 
 `pezo_hw.simulate.check` plans the sweeps and runs this bench.
 
-Arrays: ``weights`` and ``results``, of all sweeps one after the other, in LSBs.  Parameter
-``sweeps``: for each its ``length`` in weights, its commands, its ``stalls`` (of the weights that
-come in, and of those that go out), its ``saturations``, and what is special about it; see
-`pezo_hw.simulate.plan.Sweeps.add`.
+Arrays: ``weights`` of all sweeps one after the other, in LSBs; ``results``, for each sweep what
+leaves on each of its ``outputs``, one after the other.  Parameter ``sweeps``: for each its
+``length`` in weights, its commands, its ``stalls`` (of the weights that come in, and of those that
+go out), its ``saturations``, and what is special about it; see `pezo_hw.simulate.plan.Sweeps.add`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import numpy as np
 from cocotb.triggers import Timer
 from kit import Bench, StreamSink, StreamSource, pack, unpack
 from numpy.typing import NDArray
+from players.commands import COMMANDS, Status, idle
 
-COMMANDS = ("beats", "k", "coefficient", "dither_seed", "capture")
-INPUTS: dict[str, Any] = dict.fromkeys(("go", "start", "start_index", *COMMANDS), 0)
+# By the code of the kind of sweep.
+OVERHEADS = tuple(f"sweep_overhead{kind}" for kind in ("", "_inline", "_inline_both", "_fused"))
+PREFIXES = {"weights": "m_axis", "plus": "m_axis_plus", "minus": "m_axis_minus"}
 
 
 @dataclass
@@ -30,154 +32,134 @@ class Sweep:
 
     commands: dict[str, Any]
     weights: NDArray[np.int64]
-    result: NDArray[np.int64]
+    results: dict[str, NDArray[np.int64]]
     special: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def cut(self) -> bool:
+        """Whether it ends before its last beat, so that beats are left over."""
+        return "abort" in self.special
 
-class Status:
-    """Watches busy and done, and gives commands that must be ignored while a sweep is under way.
-
-    Attributes
-    ----------
-    ended : int or None
-        `Bench.cycle` at the edge at which done was high, since `begin`.
-    """
-
-    def __init__(self, bench: Bench):
-        self.ended: int | None = None
-        self.shaken = 0
-        self._bench = bench
-        self._under_way = False
-        self._shakes = False
-        self._pulsed: list[Any] = []
-        dut = bench.dut
-        self._busy, self._done = dut.busy, dut.done
-        ports = (*COMMANDS, "start_index")
-        self._commands = [(getattr(dut, name), len(getattr(dut, name))) for name in ports]
-        self._go, self._start = dut.go, dut.start
-
-    def begin(self, *, shakes: bool) -> None:
-        """Note that go was taken."""
-        self.ended, self._under_way, self._shakes = None, True, shakes
-
-    def drive(self) -> None:
-        """Now and then give go with other commands, or start."""
-        self.rest()
-        # At the clock after done another sweep may begin; until then it must not.
-        if self._under_way and self._shakes and self._bench.rng.random() < 0.1:
-            self.shaken += 1
-            self.shake()
-            self._pulsed.append(self._bench.rng.choice((self._go, self._start)))
-            self._bench.put(self._pulsed[0], 1)
-
-    def calm(self) -> None:
-        """Take back a go that was given in the sweep's last clock, before the next one is."""
-        self._went = False
-        self._bench.put(self._go, 0)
-
-    def rest(self) -> None:
-        """Take go and start back."""
-        while self._pulsed:
-            self._bench.put(self._pulsed.pop(), 0)
-
-    def shake(self) -> None:
-        """Put nonsense on the command ports."""
-        for handle, width in self._commands:
-            self._bench.put(handle, self._bench.rng.getrandbits(width))
-
-    def sample(self) -> None:
-        """Check that busy and done fit the sweep."""
-        busy, done = str(self._busy.value), str(self._done.value)
-        if self._under_way:
-            assert busy == "1", f"clock {self._bench.cycle}: busy is {busy} in a sweep"
-            if done == "1":
-                self.ended = self._bench.cycle
-                self._under_way = False
-                self._bench.moved()
-                return
-        assert done == "0", f"clock {self._bench.cycle}: done is {done}"
-
-    def reset(self) -> None:
-        """Forget the sweep."""
-        self._under_way = False
-        self.ended = None
-        self.rest()
-
-    def check_reset(self) -> None:
-        """Check that nothing is done."""
-        assert str(self._done.value) == "0", "done must be 0 at the end of a reset"
-
-    def state(self) -> str:
-        """Return the levels of busy and done."""
-        return f"busy={self._busy.value} done={self._done.value}"
+    @property
+    def extra(self) -> int:
+        """Beats that come behind the last one, to be dropped."""
+        return int(self.special.get("extra", 0))
 
 
 class Step:
     """The device with all that is around it."""
 
     def __init__(self, dut: Any, *, after_valid: bool = False):
-        self.bench = bench = Bench(dut, **INPUTS)
+        self.bench = bench = Bench(dut, **idle(dut))
         self.bits = int(bench.manifest["config"]["weights"]["bits"])
         self.lanes = int(bench.manifest["source"]["lanes"])
         self.source: StreamSource = bench.source()
-        self.sink: StreamSink = bench.sink(after_valid=after_valid)
+        self.sinks: dict[str, StreamSink] = {
+            name: bench.sink(prefix, after_valid=after_valid)
+            for name, prefix in PREFIXES.items()
+            if hasattr(dut, f"{prefix}_tvalid")
+        }
         self.status: Status = bench.add(Status(bench))
-        self.overheads: set[int] = set()
+        self.overheads: dict[str, set[int]] = {}
         self.counts = dict.fromkeys(("sweeps", "beats", "weights", "saturations"), 0)
 
     def planned(self) -> Iterator[Sweep]:
         """Yield the sweeps in order."""
-        at = 0
+        at = begin = 0
         for entry in self.bench.parameters["sweeps"]:
-            part = slice(at, at + entry["length"])
-            at += entry["length"]
+            length = entry["length"]
+            part = slice(at, at + length)
+            results = {}
+            for name in entry["outputs"]:
+                found = self.bench.arrays["results"][begin : begin + length]
+                results[name] = found.astype(np.int64)
+                begin += length
+            at += length
             yield Sweep(
                 commands={name: entry[name] for name in COMMANDS if name in entry},
                 weights=self.bench.arrays["weights"][part].astype(np.int64),
-                result=self.bench.arrays["results"][part].astype(np.int64),
+                results=results,
                 special=entry,
             )
 
     async def run(self, sweep: Sweep) -> NDArray[np.int64] | None:
-        """Stream the weights through and check all that comes out; return the new weights.
+        """Stream the weights through and check all that comes out; return the stored weights.
 
-        None if the sweep was one that a reset ends.
+        None if the sweep was one that a reset or an abort ends.
         """
-        bench, source, sink, status = self.bench, self.source, self.sink, self.status
+        bench, source, status = self.bench, self.source, self.status
         special = sweep.special
         count = -(-len(sweep.weights) // self.lanes)
-        source.stalls, sink.stalls = (bench.stalls(name) for name in special["stalls"])
-        sink.clear()
+        source.stalls = bench.stalls(special["stalls"][0])
+        for sink in self.sinks.values():
+            sink.stalls = bench.stalls(special["stalls"][1])
+            sink.clear()
         if special.get("start") is not None:
             await self._go_to(special["start"])
+        await self._write_table(special.get("table", []))
         # Sometimes the weights wait for the sweep, sometimes it waits for them.
         early = bench.rng.random() < 0.5 or special.get("measured", False)
         beats, keeps = self._beats(sweep.weights, count)
+        beats += [bench.rng.getrandbits(self.lanes * self.bits) for _ in range(sweep.extra)]
+        sends: dict[str, Any] = {"last_keep": None if sweep.extra else keeps}
+        sends["last"] = bool(sweep.extra) or not special.get("late")
         if early:
-            source.send(beats, last_keep=keeps, last=not special.get("late"))
+            source.send(beats, **sends)
             await bench.clock(bench.rng.randint(1, 4))
-            assert source.pending == count, "beats were taken before the sweep"
+            assert source.pending == len(beats), "beats were taken before the sweep"
         went = bench.cycle
         await self._go(sweep, count)
         if not early:
             await bench.clock(bench.rng.randint(0, 40))
-            source.send(beats, last_keep=keeps, last=not special.get("late"))
+            source.send(beats, **sends)
         if "reset" in special:
-            await self._reset_in_sweep(special["reset"])
+            await self._reset_in_sweep(sweep, special["reset"])
             return None
+        if sweep.cut:
+            await self._come_to(sweep, special["abort"])
+            await bench.pulse("abort_sweep")
         await bench.run_until(lambda: status.ended is not None)
         assert status.ended is not None
         status.rest()
-        result = self._check(sweep, count, keeps)
+        done = bench.read("beats_done") if sweep.cut else count
+        assert done < count or not sweep.cut, "the abort comes too late"
+        result = self._check(sweep, done, count, keeps)
         if special.get("measured"):
-            self.overheads.add(status.ended - went - count)
+            name = OVERHEADS[sweep.commands.get("kind", 0)]
+            self.overheads.setdefault(name, set()).add(status.ended - went - count)
+        if sweep.cut or sweep.extra:
+            await self._flush()
         # What was counted stays until the next go, and nothing more comes.
         for _ in range(bench.rng.randint(0, 3)):
             await bench.clock()
-            self._check_status(sweep)
+            self._check_status(sweep, done)
             assert bench.read("busy") == 0, "busy behind a sweep"
-            assert len(sink.data) == count, "a beat too many"
-        return result
+        for name in sweep.results:
+            assert len(self.sinks[name].data) == done, f"{name}: a beat too many"
+        return None if sweep.cut else result
+
+    async def _write_table(self, table: list[list[int]]) -> None:
+        for index, entry in enumerate(table):
+            for which, value in enumerate(entry):
+                self.bench.write(
+                    table_write=1, table_index=index, table_field=which, table_data=value
+                )
+                await self.bench.clock()
+        if table:
+            self.bench.write(table_write=0)
+            await self.bench.clock()
+
+    async def _flush(self) -> None:
+        """Drop the beats that are left over."""
+        bench = self.bench
+        left = self.source.pending
+        assert left, "no beat is left over"
+        bench.write(flush=1)
+        await bench.run_until(lambda: self.source.pending == 0)
+        await bench.clock(2)
+        assert bench.read("busy") == 1 and bench.read("s_axis_tready") == 0
+        bench.write(flush=0)
+        await bench.clock()
 
     async def _go_to(self, index: int) -> None:
         self.status.shake()
@@ -192,7 +174,11 @@ class Step:
     async def _go(self, sweep: Sweep, count: int) -> None:
         bench = self.bench
         commands = {"beats": count + sweep.special.get("early", 0), **sweep.commands}
+        if hasattr(bench.dut, "tensor_count"):
+            commands["tensor_count"] = len(sweep.special.get("table", []))
         for name, value in commands.items():
+            if not hasattr(bench.dut, name):  # such as the kind, where there is one only
+                continue
             handle = getattr(bench.dut, name)
             bench.put(handle, value & ((1 << len(handle)) - 1))
         self.status.calm()
@@ -210,42 +196,70 @@ class Step:
         beats = pack(table.reshape(count, self.lanes), width=self.bits)
         return beats, (1 << (used * self.bits // 8)) - 1
 
-    async def _reset_in_sweep(self, beats: int) -> None:
+    async def _come_to(self, sweep: Sweep, beats: int) -> None:
+        """Wait until some beats have come, or for a clock before that."""
         if beats:
-            await self.bench.run_until(lambda: len(self.sink.data) >= beats)
+            sink = self.sinks[next(iter(sweep.results))]
+            await self.bench.run_until(lambda: len(sink.data) >= beats)
         else:
             await self.bench.clock(self.bench.rng.randint(0, 24))
+
+    async def _reset_in_sweep(self, sweep: Sweep, beats: int) -> None:
+        await self._come_to(sweep, beats)
         assert self.status.ended is None, "the reset comes too late"
         await self.bench.reset(self.bench.rng.randint(1, 3))
 
-    def _check(self, sweep: Sweep, count: int, keep: int) -> NDArray[np.int64]:
-        sink = self.sink
-        assert len(sink.data) == count, f"{len(sink.data)} beats came, not {count}"
-        assert sink.last == [False] * (count - 1) + [True], "TLAST is not on the last beat alone"
+    def _check(self, sweep: Sweep, done: int, count: int, keep: int) -> NDArray[np.int64]:
+        """Check `done` beats of `count` on all outputs, and return the stored weights."""
         full = (1 << (self.lanes * self.bits // 8)) - 1
-        assert sink.keep == [full] * (count - 1) + [keep], "TKEEP is not what came in"
-        rows = unpack(sink.data, width=self.bits, lanes=self.lanes)
-        result = rows.reshape(-1)[: len(sweep.weights)]
-        wrong = np.flatnonzero(result != sweep.result)
+        keeps = [full] * (count - 1) + [keep]
+        lasts = [False] * (count - 1) + [True]
+        for name, sink in self.sinks.items():
+            expected = sweep.results.get(name)
+            if expected is None:
+                assert not sink.data, f"{name} must be silent, with {sweep.commands}"
+                continue
+            assert len(sink.data) == done, f"{name}: {len(sink.data)} beats came, not {done}"
+            assert sink.last == lasts[:done], f"{name}: TLAST is not on the last beat alone"
+            assert sink.keep == keeps[:done], f"{name}: TKEEP is not what came in"
+            if done:
+                self._compare(sweep, name, sink.data, expected)
+        self._check_status(sweep, done)
+        self.counts["sweeps"] += 1
+        self.counts["beats"] += done
+        self.counts["weights"] += min(done * self.lanes, len(sweep.weights))
+        if not sweep.cut:
+            self.counts["saturations"] += sweep.special["saturations"]
+        return sweep.results.get("weights", sweep.weights)
+
+    def _compare(
+        self, sweep: Sweep, name: str, data: list[int], expected: NDArray[np.int64]
+    ) -> None:
+        rows = unpack(data, width=self.bits, lanes=self.lanes)
+        result = rows.reshape(-1)[: len(expected)]
+        expected = expected[: len(result)]
+        wrong = np.flatnonzero(result != expected)
         if len(wrong):
             at = int(wrong[0])
             raise AssertionError(
-                f"{len(wrong)} of {len(result)} weights differ; weight {at}: {sweep.weights[at]} "
-                f"became {result[at]}, not {sweep.result[at]}, with {sweep.commands}"
+                f"{name}: {len(wrong)} of {len(result)} weights differ; weight {at}: "
+                f"{sweep.weights[at]} became {result[at]}, not {expected[at]}, with "
+                f"{sweep.commands}"
             )
-        self._check_status(sweep)
-        self.counts["sweeps"] += 1
-        self.counts["beats"] += count
-        self.counts["weights"] += len(result)
-        self.counts["saturations"] += sweep.special["saturations"]
-        return result
 
-    def _check_status(self, sweep: Sweep) -> None:
-        counted, expected = self.bench.read("saturations"), sweep.special["saturations"]
-        assert counted == expected, f"saturations is {counted}, not {expected}"
-        fault = int("early" in sweep.special or "late" in sweep.special)
-        flag = self.bench.read("tlast_error")
-        assert flag == fault, f"tlast_error is {flag}, not {fault}"
+    def _check_status(self, sweep: Sweep, done: int) -> None:
+        special = sweep.special
+        saturations = special["limited"][done] if sweep.cut else special["saturations"]
+        expected = {
+            "saturations": saturations,
+            "beats_done": done,
+            "tlast_early": int("early" in special),
+            "tlast_late": int("late" in special),
+            "aborted": int(sweep.cut),
+            "sweeping": 0,
+        }
+        found = {name: self.bench.read(name) for name in expected}
+        assert found == expected, f"{found}, not {expected}"
 
 
 @cocotb.test
@@ -265,11 +279,13 @@ async def sweeps(dut: Any) -> None:
             restored += 1
         if result is None:
             await step.bench.run_until(lambda: step.bench.read("busy") == 0)
-    stated = step.bench.manifest["latency"]["sweep_overhead"]
-    assert step.overheads == {stated}, f"sweep_overhead is {step.overheads}, not {stated}"
+    latency = step.bench.manifest["latency"]
+    stated = {name: clocks for name, clocks in latency.items() if name in OVERHEADS}
+    expected = {name: {clocks} for name, clocks in stated.items()}
+    assert step.overheads == expected, f"{step.overheads}, not {expected}"
     step.bench.report(
         sweeps={**step.counts, "restored": restored, "ignored": step.status.shaken},
-        latencies={"sweep_overhead": stated},
+        latencies=stated,
     )
 
 
@@ -291,9 +307,10 @@ async def trace(dut: Any) -> None:
     streams: dict[str, Any] = dict.fromkeys(
         ("s_axis_tvalid", "s_axis_tdata", "s_axis_tkeep", "s_axis_tlast", "m_axis_tready"), 0
     )
-    bench = Bench(dut, **streams, **INPUTS)
+    bench = Bench(dut, **streams, **idle(dut))
     ports = ["s_axis_tready", "m_axis_tvalid", "m_axis_tdata", "m_axis_tkeep", "m_axis_tlast"]
-    ports += ["busy", "done", "saturations", "tlast_error"]
+    ports += ["busy", "sweeping", "done", "saturations", "beats_done"]
+    ports += ["tlast_early", "tlast_late", "aborted"]
     # Registers have values at power-up, so this begins without a reset.
     bench.write(aresetn=1)
     await Timer(1, "ns")
@@ -301,7 +318,7 @@ async def trace(dut: Any) -> None:
     draw, bits = bench.rng.random, bench.rng.getrandbits
     data, keep = len(dut.s_axis_tdata), len(dut.s_axis_tkeep)
     for _ in range(bench.parameters["trace"]):
-        idle = bench.read("busy") == 0
+        rests = bench.read("busy") == 0
         bench.write(
             aresetn=int(draw() < 0.995),
             s_axis_tvalid=int(draw() < 0.7),
@@ -310,7 +327,9 @@ async def trace(dut: Any) -> None:
             s_axis_tlast=int(draw() < 0.02),
             m_axis_tready=int(draw() < 0.7),
             go=int(draw() < 0.1),
-            start=int(idle and draw() < 0.02),
+            abort_sweep=int(draw() < 0.01),
+            flush=int(draw() < 0.1),
+            start=int(rests and draw() < 0.02),
             k=bench.rng.randint(-2, 2) & 7,
             beats=bench.rng.randint(0, 30),
             coefficient=bits(len(dut.coefficient)),

@@ -25,7 +25,7 @@ from pezo_hw.cli.main import app, main
 from pezo_hw.config import load, preset_names
 from pezo_hw.export import folder
 from pezo_hw.export.manifest import source
-from pezo_hw.export.rtl import Core, build
+from pezo_hw.export.rtl import Core, build, fingerprint
 from pezo_hw.golden.engine import Engine
 from pezo_hw.golden.vectors import vectors
 from pezo_hw.synth.boards import resolve
@@ -188,13 +188,11 @@ def test_the_results_are_complete() -> None:
 def test_the_results_are_of_this_gateware(design: resources.Design) -> None:
     # If this fails: python scripts/resources.py, and read docs/resources.rst again.
     entry = next(d for d in RESULTS["designs"] if d["name"] == design.name)
-    assert resources.fingerprint(design.build()) == entry["fingerprint"]
+    assert fingerprint(design.build()) == entry["fingerprint"]
 
 
 def test_a_fingerprint_tells_cores_apart() -> None:
-    prints = {
-        resources.fingerprint(build(load("tiny", [f"source.seed={seed}"]))) for seed in (1, 2)
-    }
+    prints = {fingerprint(build(load("tiny", [f"source.seed={seed}"]))) for seed in (1, 2)}
     assert len(prints) == 2
 
 
@@ -226,6 +224,8 @@ def _run_example(name: str, *arguments: str) -> str:
         ("tiny", ("source.rotation=period", "source.bits=5", "reuse.stride=2")),
         ("zcu102-onthefly", ("reuse.lanes=64", "source.phases=seeded", "source.seed=7")),
         ("zcu102-pregen", ("reuse.lanes=64", "source.pool_size=100")),
+        ("tiny", ("reuse.signs=true",)),
+        ("zcu102-pregen", ("reuse.lanes=64", "source.pool_size=97", "reuse.signs=true")),
         ("zcu102-pregen", ("reuse.lanes=64", "source.pool_size=97", "source.phases=seeded")),
     ],
 )
@@ -233,7 +233,7 @@ def test_the_example_recomputes_the_stream(preset: str, overrides: tuple[str, ..
     config = load(preset, overrides)
     core = Core(config, Engine(config))
     stated = json.loads(json.dumps(source(core)))
-    start = stated["period"] - 3
+    start = core.model.sequence.period - 3
     wanted = vectors(config, start=start, groups=10)
     example = _example("recompute")
     assert np.array_equal(example.words(stated, start, 10), wanted["words"])

@@ -4,7 +4,10 @@
 ``pezo-presets`` lists the presets, ``pezo-ports`` the ports of one's wrapper. ``pezo-figures`` is
 the table of results, ``pezo-blocks`` and ``pezo-cells`` divide one design of
 ``results/resources.json`` by block and by type of cell, and ``pezo-tools`` names the versions that
-the results were measured with.
+the results were measured with. ``pezo-compare`` is the table of ``results/compare``,
+``pezo-columns`` says what is in it, ``pezo-signs`` is the table of ``results/signs.json``,
+``pezo-digits`` that of ``results/digits.json``, and ``pezo-distributions`` describes those of the
+Gaussian sources.
 """
 
 from __future__ import annotations
@@ -21,11 +24,15 @@ from pydantic.fields import FieldInfo
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from pezo_hw.analysis import expectation_of
+from pezo_hw.compare import Comparison, tables
+from pezo_hw.compare.result import from_document
 from pezo_hw.config import load, preset_names, preset_summary
 from pezo_hw.config.models import SECTIONS, Section
 from pezo_hw.config.text import choices, requirement
 from pezo_hw.export.ports import ports
 from pezo_hw.export.rtl import build
+from pezo_hw.golden.engine import engine_of
 from pezo_hw.synth.published import BASELINE, LANES, PEZO
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "resources.json"
@@ -187,19 +194,127 @@ class Tools(Table):
 
 
 class Ports(Table):
-    """``.. pezo-ports:: PRESET``: the ports of the wrapper."""
+    """``.. pezo-ports:: PRESET [OVERRIDE ...]``: the ports of the wrapper."""
 
     required_arguments = 1
+    optional_arguments = 9
 
     def text(self) -> str:
         """Return a table of the ports."""
         rows = [["port", "direction", "bits", "meaning"]]
         rows.append(["``aclk``", "input", "1", "clock"])
         rows.append(["``aresetn``", "input", "1", "synchronous reset, active low"])
-        for port in ports(build(load(self.arguments[0]))):
+        for port in ports(build(load(self.arguments[0], self.arguments[1:]))):
             bits = f"{port.width:,}" + (", signed" if port.signed else "")
             rows.append([f"``{port.name}``", port.direction, bits, port.description])
         return list_table(rows)
+
+
+class Compare(Table):
+    """``.. pezo-compare::``."""
+
+    def text(self) -> str:
+        """Return the table of the comparison, with what is to be said below it."""
+        found = comparison()
+        items = "".join(f"- {note}\n" for note in tables.notes(found))
+        cells = tables.cells(found)
+        # All columns side by side are wider than a page; of the published designs, the others say
+        # only a clock, on another device.
+        cost = [row[:7] for row in cells]
+        others = [[row[0], *row[7:]] for row in cells[: 1 + len(found.rows)]]
+        parts = [f"{tables.title(found)}.\n", list_table(cost), list_table(others), items]
+        return "\n".join(parts)
+
+
+class Columns(Table):
+    """``.. pezo-columns::``."""
+
+    def text(self) -> str:
+        """Return the columns of the comparison."""
+        return list_table([["column", "meaning"], *tables.meanings()], widths="15 85")
+
+
+class Signs(Table):
+    """``.. pezo-signs::``."""
+
+    def text(self) -> str:
+        """Return what signs cost and do."""
+        found = json.loads((RESULTS.parent / "signs.json").read_text(encoding="utf-8"))
+        heads = ["preset", "signs", "LUT", "FF", "levels", "rank", "participation"]
+        rows = [
+            [
+                f"``{entry['preset']}``",
+                "yes" if entry["signs"] else "no",
+                f"{entry['lut']:,}",
+                f"{entry['ff']:,}",
+                str(entry["logic_levels"]),
+                f"{entry['rank']} of {found['steps']}",
+                f"{entry['participation']} (Gaussian {entry['gaussian_participation']})",
+            ]
+            for entry in found["entries"]
+        ]
+        return list_table([heads, *rows])
+
+
+class Digits(Table):
+    """``.. pezo-digits::``."""
+
+    def text(self) -> str:
+        """Return the accuracies of the training on digits."""
+        found = json.loads((RESULTS.parent / "digits.json").read_text(encoding="utf-8"))
+        runs = found["runs"]
+        rows = [["way", "rate", "test accuracy", "standard deviation", "limited weights"]]
+        for way, row in found["summary"].items():
+            own = [run for run in runs if run["way"] == way]
+            limited = sum(run.get("saturations", 0) for run in own)
+            rows.append(
+                [
+                    way,
+                    f"{own[0]['rate']:.3g}",
+                    f"{row['mean']:.1%}",
+                    f"{row['std']:.1%}",
+                    f"{limited:,}" if "saturations" in own[0] else "-",
+                ]
+            )
+        seeds = len({run["seed"] for run in runs})
+        tools = ", ".join(f"{name} {version}" for name, version in found["tools"].items())
+        caption = (
+            f"{found['steps']:,} steps of batch {found['batch']}, mean of {seeds} seeds: "
+            f"``{found['command']}`` ({tools}).\n\n"
+        )
+        return caption + list_table(rows)
+
+
+class Distributions(Table):
+    """``.. pezo-distributions::``."""
+
+    def text(self) -> str:
+        """Return how near the Gaussian sources come to a normal distribution."""
+        rows = [["source", "standard deviation", "kurtosis", "largest"]]
+        for name, overrides in (
+            ("zcu102-gaussian-tree", ""),
+            ("zcu102-gaussian-clt", "source.terms=4"),
+            ("zcu102-gaussian-clt", "source.terms=8"),
+        ):
+            config = load(name, [*overrides.split(), "reuse.lanes=8"])
+            expected = expectation_of(config, engine_of(config))
+            unit = 2**config.source.fraction_bits
+            size = expected.variance**0.5 / unit
+            rows.append(
+                [
+                    f"``{config.source.kind}``" + (f", {overrides}" if overrides else ""),
+                    f"{size:.4f}",
+                    f"{expected.kurtosis:.3f} (normal 3)",
+                    f"{expected.values.max() / unit / size:.2f} standard deviations",
+                ]
+            )
+        return list_table(rows)
+
+
+def comparison() -> Comparison:
+    """Return the comparison that has been measured."""
+    path = RESULTS.parent / "compare" / "compare.json"
+    return from_document(json.loads(path.read_text(encoding="utf-8")))
 
 
 def _cells(cells: Iterable[dict[str, Any]]) -> str:
@@ -230,11 +345,16 @@ def escape_bars(*event: Any) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives."""
     app.add_directive("pezo-config", Keys)
+    app.add_directive("pezo-distributions", Distributions)
+    app.add_directive("pezo-digits", Digits)
     app.add_directive("pezo-figures", Figures)
     app.add_directive("pezo-blocks", Blocks)
     app.add_directive("pezo-cells", Cells)
+    app.add_directive("pezo-columns", Columns)
+    app.add_directive("pezo-compare", Compare)
     app.add_directive("pezo-ports", Ports)
     app.add_directive("pezo-presets", Presets)
+    app.add_directive("pezo-signs", Signs)
     app.add_directive("pezo-tools", Tools)
     app.connect("autodoc-process-docstring", escape_bars)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

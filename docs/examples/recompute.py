@@ -12,8 +12,8 @@ import numpy as np
 
 def words(source, start, count):
     """Return the signed words u of `count` groups from index `start` on, shape (count, W)."""
-    bits, width, period = source["bits"], source["words"], source["period"]
-    k = np.arange(start, start + count)[:, None] % period
+    bits, width = source["bits"], source["words"]
+    k = np.arange(start, start + count)[:, None]
     position = np.arange(width)
     if source["kind"] == "pre-generated":
         pool = np.array(source["pool"])
@@ -32,11 +32,25 @@ def words(source, start, count):
 
 def lanes(source, start, count):
     """Return the lane values u 2^e of `count` groups, shape (count, P)."""
-    k = np.arange(start, start + count) % source["period"]
-    exponents = np.array(source["exponents"])  # of all groups, or a single one for all
+    k = np.arange(start, start + count)
+    exponents = np.array(source["exponents"])  # until words come again, or one for all groups
     scaled = words(source, start, count) << exponents[k % len(exponents)][:, None]
     block, place = np.divmod(np.arange(source["lanes"]), source["words"])
-    return scaled[:, (place + block * source["stride"]) % source["words"]]
+    values = scaled[:, (place + block * source["stride"]) % source["words"]]
+    if source["signs"] is not None:
+        values *= signs(source["signs"], start, count)[:, block]
+    return values
+
+
+def signs(signs, start, count):
+    """Return +1 or -1 for `count` groups and all bits of a generator; block m has bit m."""
+    rows, state = [int(row, 16) for row in signs["matrix"]], int(signs["state"], 16)
+    result = []
+    for _ in range(start + count):
+        result.append([1 - 2 * (state >> i & 1) for i in range(signs["state_bits"])])
+        bits = [(row & state).bit_count() % 2 for row in rows]
+        state = sum(bit << i for i, bit in enumerate(bits))
+    return np.array(result[start:])
 
 
 if __name__ == "__main__":

@@ -88,7 +88,11 @@ class Analysis:
             "words_a_group": self.words_a_group,
             "lanes": self.lanes,
             "period": self.period.least,
-            "sample": {"groups": self.groups, "whole_period": self.groups == self.period.declared},
+            "sample": {
+                "groups": self.groups,
+                "whole_period": self.groups
+                == (self.expectation.word_period or self.period.declared),
+            },
             "parameters": self.parameters,
             "groups_a_pass": self.pass_groups,
             "directions": self.starts,
@@ -163,7 +167,7 @@ def analyse(
             "add --parameters or set core.parameters"
         )
     count = _sample(source, expectation)
-    whole = count == source.period or (
+    whole = count == (expectation.word_period or source.period) or (
         # What such a block repeats are the words of each generator, and so the norms of groups.
         expectation.block is not None and count % expectation.block == 0
     )
@@ -216,8 +220,9 @@ def analyse(
 def _sample(source: Source, expectation: Expectation) -> int:
     """Return how many groups to look at: a period, or whole blocks of it."""
     most = max(1, SAMPLE_WORDS // source.words)
-    if source.period <= most:
-        return source.period
+    period = expectation.word_period or source.period
+    if period <= most:
+        return period
     block = expectation.block or 1
     return most // block * block if most >= block else most
 
@@ -258,6 +263,9 @@ def _direction_checks(
     gaussian = found.gaussian_participation
     own = min(found.own_words, expectation.fresh_words or found.own_words)
     shared = f"{found.parameters} weights share {own:.5g} words"
+    if expectation.signs:
+        own = min(own, found.own_magnitudes)
+        shared += f" of {own:.5g} magnitudes"
     return [
         checks.at_most(
             "norm",

@@ -124,9 +124,10 @@ class Correlations:
 
 def measure(source: Source, expectation: Expectation) -> Correlations:
     """Return the correlations of a source, over its period or the groups from index 0 on."""
-    count = min(source.period, max(_WORDS // source.words, _LEAST_GROUPS))
+    period = expectation.word_period or source.period
+    count = min(period, max(_WORDS // source.words, _LEAST_GROUPS))
     # Over a whole period the sequence goes on with its beginning.
-    cyclic = count == source.period
+    cyclic = count == period
     chosen = _chosen(source.words)
     x = _standardised(source.groups(0, count)[:, chosen].astype(np.float64))
     lags = min(LAGS, count - 1 if cyclic else count // 2)

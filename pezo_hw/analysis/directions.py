@@ -125,6 +125,8 @@ class Directions:
     own_words : float
         Weights in a direction that have a word of their own, in effect: (sum w)^2 / sum of w^2,
         where w weights share a word.
+    own_magnitudes : float
+        The same where w weights share the magnitude of a word.
     """
 
     parameters: int
@@ -137,6 +139,7 @@ class Directions:
     gaussian_participation: float
     norms: NDArray[np.float64]
     own_words: float
+    own_magnitudes: float
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures."""
@@ -148,6 +151,7 @@ class Directions:
             "participation": self.participation,
             "gaussian_participation": self.gaussian_participation,
             "own_words": self.own_words,
+            "own_magnitudes": self.own_magnitudes,
             "singular_values": self.singular.tolist(),
         }
 
@@ -179,6 +183,8 @@ class Matrix:
         Groups of a pass that differ, min(T, K).
     twin : ndarray of int64, shape (P,)
         The first lane that has the same values as each lane.
+    like : ndarray of int64, shape (P,)
+        The first lane that has the same magnitudes.
     """
 
     source: Source
@@ -186,6 +192,20 @@ class Matrix:
     groups: int
     turn: int
     twin: NDArray[np.int64]
+    like: NDArray[np.int64]
+
+    @property
+    def own_magnitudes(self) -> float:
+        """Weights that have a magnitude of their own, in effect; see `Directions`."""
+        lanes = np.bincount(self.like)
+        turns, rest = divmod(self.groups, self.turn)
+        squared = (rest * (turns + 1) ** 2 + (self.turn - rest) * turns**2) * (lanes**2).sum()
+        # The words of a partly used last group are dropped.
+        last = turns + (rest > 0)
+        used = self.parameters - (self.groups - 1) * len(self.like)
+        dropped = np.bincount(self.like[used:], minlength=len(lanes))
+        squared += ((last * lanes - dropped) ** 2).sum() - (last * lanes**2 * last).sum()
+        return self.parameters**2 / float(squared)
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
@@ -282,10 +302,16 @@ def matrix_of(source: Source, *, parameters: int) -> Matrix:
     lanes = source.lane_count
     groups = groups_per_pass(parameters, lanes=lanes)
     some = source.lanes(0, min(source.period, max(64, _SEEN_VALUES // lanes)))
-    seen: dict[bytes, int] = {}
-    twin = [seen.setdefault(v.tobytes(), i) for i, v in enumerate(np.ascontiguousarray(some.T))]
     turn = min(groups, source.period)
-    return Matrix(source, parameters, groups, turn, np.array(twin, dtype=np.int64))
+    return Matrix(source, parameters, groups, turn, _twins(some), _twins(np.abs(some)))
+
+
+def _twins(values: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Return the first column that is the same as each column."""
+    seen: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(values.T)
+    twins = [seen.setdefault(column.tobytes(), i) for i, column in enumerate(columns)]
+    return np.array(twins, dtype=np.int64)
 
 
 def measure(matrix: Matrix, *, steps: int) -> Directions:
@@ -317,6 +343,7 @@ def measure(matrix: Matrix, *, steps: int) -> Directions:
         gaussian_participation=(steps * parameters + 2) / (steps + parameters + 1),
         norms=np.sqrt(np.diag(gram)),
         own_words=parameters**2 / squared,
+        own_magnitudes=matrix.own_magnitudes,
     )
 
 
@@ -327,6 +354,8 @@ def norm_limit(directions: Directions, expectation: Expectation) -> float:
     variance of kurtosis - 1.
     """
     draws = min(directions.own_words, expectation.fresh_words or math.inf)
+    if expectation.signs:
+        draws = min(draws, directions.own_magnitudes)
     relative = (expectation.kurtosis - 1) / draws
     return (
         limits.sigmas(directions.steps) * math.sqrt(relative) / 2

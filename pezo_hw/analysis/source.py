@@ -95,6 +95,10 @@ class Expectation:
         Independent draws behind a sequence of words in time, where less than the groups looked at.
     period_factors : tuple of int or None
         The primes that divide K; None to find them by trial division.
+    signs : bool
+        Blocks of lanes that reuse words have a sign each, so that lanes share magnitudes only.
+    word_period : int or None
+        Groups after which the words come again, with other signs; None for K.
     """
 
     values: NDArray[np.int64]
@@ -106,6 +110,8 @@ class Expectation:
     fresh_words: int | None = None
     fresh_groups: int | None = None
     period_factors: tuple[int, ...] | None = None
+    signs: bool = False
+    word_period: int | None = None
 
     def central_moment(self, order: int) -> float:
         """Return E (u - E u)^order."""
@@ -157,6 +163,7 @@ def _bank(config: Config, engine: AnyEngine) -> Expectation:
         # All generators run through the same states, so a correlation is one of this sequence with
         # itself, or a mean of few such.
         fresh_groups=states,
+        **_signs(config, engine),
     )
 
 
@@ -170,6 +177,7 @@ def _pool(config: Config, engine: AnyEngine) -> Expectation:
         leftover=engine.leftover,
         # A period reads every word, W / gcd(N, W) times.
         fresh_words=config.source.pool_size,
+        **_signs(config, engine),
     )
 
 
@@ -182,7 +190,15 @@ def _wide(config: Config, engine: AnyEngine) -> Expectation:
         np.full(len(values), 1 / len(values)),
         least_period=True,
         leftover=engine.leftover,
+        signs=config.reuse.signs,
     )
+
+
+def _signs(config: Config, engine: AnyEngine) -> dict[str, Any]:
+    """Return what signs change in the expectations of a bank or pool."""
+    if not config.reuse.signs:
+        return {}
+    return {"signs": True, "word_period": engine.sequence.period}
 
 
 def _gaussian(config: Config, engine: AnyEngine) -> Expectation:

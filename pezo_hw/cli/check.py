@@ -36,6 +36,7 @@ def run(
 def _facts(config: Config, *, where: str) -> list[tuple[str, str]]:
     # Here and not at the top: this brings numpy, which other commands can do without.
     from pezo_hw.golden.engine import engine_of
+    from pezo_hw.golden.schedules import outputs_of
     from pezo_hw.golden.seeded import SEEDS, SeededEngine
 
     board = common.board(config, where=where)
@@ -46,6 +47,7 @@ def _facts(config: Config, *, where: str) -> list[tuple[str, str]]:
     exponents = str(engine.max_exponent)
     if engine.min_exponent != engine.max_exponent:
         exponents = f"{engine.min_exponent} to {engine.max_exponent}"
+    signs = f", {lanes // config.words} blocks with signs" if config.reuse.signs else ""
     rows = [
         ("core", f"{config.core.name}, {config.core.kind}"),
         ("board", f"{board.name}, {board.part}"),
@@ -53,14 +55,20 @@ def _facts(config: Config, *, where: str) -> list[tuple[str, str]]:
         ("words a clock, W", str(config.words)),
         ("period, K", f"{_period(engine.period)} groups{' a seed' if seeded else ''}"),
         ("scaling", f"{config.scaling.mode}, exponent {exponents}, leftover {engine.leftover:.4f}"),
-        ("lanes, P", f"{lanes} of {engine.value_bits} bits"),
+        ("lanes, P", f"{lanes} of {engine.value_bits} bits{signs}"),
     ]
     if config.weights is not None and config.zo is not None:
         bits, frac = config.weights.bits, config.weights.frac
+        zo = config.zo
         lsb = configuration.reach(config, exponent=engine.max_exponent)
+        epsilon = f"2^{zo.epsilon_log2}; perturbations up to {lsb} LSBs"
+        if zo.update == "zoqo":
+            epsilon = f"{zo.levels} LSBs, {2 * zo.levels + 1} levels"
+        outputs = ", ".join(outputs_of(zo.schedule))
         rows += [
             ("weights", f"{bits} bits, {frac} of them fraction; a stream of {lanes * bits} bits"),
-            ("epsilon", f"2^{config.zo.epsilon_log2}; perturbations up to {lsb} LSBs"),
+            ("epsilon", epsilon),
+            ("schedule", f"{zo.schedule}: outputs {outputs}"),
         ]
     if config.core.parameters is not None:
         groups = configuration.groups_per_pass(config.core.parameters, lanes=lanes)

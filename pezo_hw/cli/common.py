@@ -36,20 +36,11 @@ def load(ref: str, overrides: Sequence[str] | None) -> configuration.Config:
 
 
 def board(config: configuration.Config, *, where: str) -> Board:
-    """Return the board of a configuration that `where` (a preset or file) names.
-
-    Raises
-    ------
-    PezoError
-        If there is no such board or its file is broken.
-    """
+    """Return the board of a configuration; see `pezo_hw.synth.boards.of`."""
     # Here and not at the top: this brings Amaranth, which most errors come before.
     from pezo_hw.synth import boards
 
-    try:
-        return boards.resolve(config.board_reference)
-    except PezoError as error:
-        raise PezoError(f"{where}: {error}") from None
+    return boards.of(config, where=where)
 
 
 def warn(config: configuration.Config) -> None:

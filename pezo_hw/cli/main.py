@@ -11,7 +11,19 @@ from typing import Annotated
 import typer
 
 from pezo_hw import __version__
-from pezo_hw.cli import analyze, check, generate, init, presets, report, simulate, vectors
+from pezo_hw.cli import (
+    analyze,
+    check,
+    compare,
+    generate,
+    init,
+    memory,
+    presets,
+    report,
+    simulate,
+    train,
+    vectors,
+)
 from pezo_hw.config.text import one_line
 from pezo_hw.errors import CheckFailed, PezoError
 
@@ -35,6 +47,9 @@ app.command("simulate")(simulate.run)
 app.command("vectors")(vectors.run)
 app.command("report")(report.run)
 app.command("analyze")(analyze.run)
+app.command("compare")(compare.run)
+app.command("train")(train.run)
+app.command("memory")(memory.run)
 
 
 def _print_versions(wanted: bool) -> None:

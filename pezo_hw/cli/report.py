@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,10 +75,22 @@ def run(
         common.warn(checked)
     files = _Files(checked, baseline=baseline, accepted=write_baseline, output=output)
     files.check_options([*(["--place ecp5"] if place else []), *(["--activity"] * activity)])
+    # Here and not at the top: this brings Amaranth, which most errors come before.
+    from pezo_hw.simulate.activity import GROUPS
+    from pezo_hw.synth import cores
+
     with Progress(quiet=as_json) as progress:
-        result = report(checked, where=config, place=place, progress=progress, all_lanes=all_lanes)
+        result = cores.report(
+            checked, where=config, place=place, progress=progress, all_lanes=all_lanes
+        )
         if activity:
-            result["activity"] = _activity(checked, groups=groups, folder=output, progress=progress)
+            result["activity"] = cores.activity(
+                checked,
+                groups=groups or GROUPS,
+                saif_file=output / f"{checked.core.name}.saif" if output else None,
+                progress=progress,
+                all_lanes=all_lanes,
+            )
     differences = files.compare(result)
     files.write(result)
     if as_json:
@@ -89,102 +101,6 @@ def run(
             typer.echo(differences_text(differences, where=str(baseline), notes=files.notes))
     if differences is not None:
         check(differences, where=str(baseline))
-
-
-def report(
-    config: Config,
-    *,
-    where: str,
-    place: str | None = None,
-    progress: Callable[[str], None] | None = None,
-    all_lanes: bool = False,
-) -> dict[str, Any]:
-    """Generate a core into a private folder and return its report.
-
-    A core with a generator in each lane is synthesised with fewer lanes and scaled, unless
-    `all_lanes` is given; see `pezo_hw.synth.scaling`.
-
-    Parameters
-    ----------
-    config : Config
-    where : str
-        What the configuration was read from, for messages.
-    place : str, optional
-        "ecp5" adds ``place``, see `pezo_hw.synth.place.place`.
-    progress : callable, optional
-        Called with a line of text at each stage.
-    all_lanes : bool
-        Never scale.
-    """
-    from pezo_hw.synth import scaling
-
-    if not all_lanes and (sizes := scaling.samples(config)):
-        return _scaled(config, sizes, where=where, place=place, progress=progress)
-    from pezo_hw.export import folder
-    from pezo_hw.export.rtl import build
-    from pezo_hw.synth import place as placing
-    from pezo_hw.synth import report as synthesis
-
-    board = common.board(config, where=where)
-    with folder.temporary(build(config), board=board) as directory:
-        manifest = folder.read(directory)
-        files = [directory / path for path in manifest["files"]["rtl"]]
-        if progress:
-            progress(f"synthesising for {board.part} with Yosys, up to a minute")
-        result = synthesis.report(
-            files,
-            top=manifest["top"],
-            board=board,
-            kind=config.source.kind,
-            core=config.core.kind,
-            lanes=config.reuse.lanes,
-        )
-        if place is not None:
-            # Before minutes of synthesis for a device that is too small.
-            luts = dict.fromkeys(placing.CAPACITY, 0.0) | {"lut": result["resources"]["lut"]}
-            placing.check_fits(luts, name=config.core.name)
-            result["place"] = placing.place(
-                files,
-                top=manifest["top"],
-                ports=manifest["ports"],
-                seeds=placing.SEEDS,
-                progress=progress,
-            )
-    return result
-
-
-def _scaled(
-    config: Config,
-    sizes: Sequence[int],
-    *,
-    where: str,
-    place: str | None,
-    progress: Callable[[str], None] | None,
-) -> dict[str, Any]:
-    """Return the report of a core from those with fewer lanes; the smallest one is placed."""
-    from pezo_hw.config.advice import variant
-    from pezo_hw.synth import scaling
-
-    reports = {}
-    for lanes in sizes:
-        fewer = variant(config, reuse__lanes=lanes)
-        assert fewer is not None
-        if progress:
-            progress(f"{lanes} lanes, to be scaled to {config.reuse.lanes}")
-        reports[lanes] = report(
-            fewer, where=where, place=place if lanes == sizes[0] else None, progress=progress
-        )
-    board = common.board(config, where=where)
-    result = scaling.scale(
-        reports,
-        lanes=config.reuse.lanes,
-        board=board,
-        kind=config.source.kind,
-        core=config.core.kind,
-    )
-    if place is not None:
-        result["place"] = reports[sizes[0]]["place"] | {"lanes": sizes[0]}
-    return result
 
 
 def differences_text(
@@ -322,16 +238,6 @@ def _check_place(family: str | None) -> None:
                 f'--place must be {" or ".join(FAMILIES_PLACED)}, not "{family}"; for UltraScale+ '
                 "there is no open place and route, and the LUT levels stand for the clock"
             )
-
-
-def _activity(
-    config: Config, *, groups: int | None, folder: Path | None, progress: Callable[[str], None]
-) -> dict[str, Any]:
-    from pezo_hw.simulate.activity import GROUPS
-    from pezo_hw.simulate.activity import activity as measure
-
-    saif = folder / f"{config.core.name}.saif" if folder else None
-    return measure(config, groups=groups or GROUPS, saif_file=saif, progress=progress)
 
 
 def _show(result: Mapping[str, Any], config: Config) -> None:

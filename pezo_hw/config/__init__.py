@@ -10,6 +10,7 @@ from pezo_hw.config.loading import (
 )
 from pezo_hw.config.models import (
     Config,
+    ControlConfig,
     CoreConfig,
     GaussianCltSource,
     GaussianTreeSource,
@@ -25,13 +26,14 @@ from pezo_hw.config.models import (
     WideUniformSource,
     ZoConfig,
 )
-from pezo_hw.config.rules import check_exponent
 from pezo_hw.config.starts import distinct_starts, groups_per_pass, period
 from pezo_hw.config.widths import largest_perturbation, reach
 from pezo_hw.config.writing import to_toml
+from pezo_hw.config.zo_rules import check_exponent
 
 __all__ = [
     "Config",
+    "ControlConfig",
     "CoreConfig",
     "GaussianCltSource",
     "GaussianTreeSource",

@@ -10,7 +10,13 @@ from pydantic import ValidationError
 
 from pezo_hw.config.models import Config, OnTheFlySource, PreGeneratedSource, SeededSource
 from pezo_hw.config.rules import MAX_GENERATORS, most_lanes, nearest_multiples
-from pezo_hw.config.starts import config_starts, groups_per_pass, is_prime, period
+from pezo_hw.config.starts import (
+    config_period,
+    config_starts,
+    groups_per_pass,
+    is_prime,
+    period,
+)
 
 FEW_STARTS = 1000
 """Fewer start positions than this are few.
@@ -44,7 +50,7 @@ def few_starts(config: Config) -> bool:
     starts = config_starts(config)
     if starts is None or isinstance(config.source, SeededSource):
         return False
-    wasteful = starts < MANY_STARTS and starts * SMALL_SHARE < period(config.source)
+    wasteful = starts < MANY_STARTS and starts * SMALL_SHARE < config_period(config)
     return starts < FEW_STARTS or wasteful
 
 

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from pezo_hw.config.fault import Fault
 from pezo_hw.config.models import SECTIONS, Config, Section, section_keys
-from pezo_hw.config.rules import Fault
 from pezo_hw.config.text import (
     bounds,
     choices,
@@ -164,6 +164,8 @@ def _way_out(field: FieldInfo, given: Any) -> str:
         return _choose(given, [str(option) for option in options])
     if field.annotation is str:
         return "write it as text in quotes"
+    if field.annotation is bool:
+        return "choose one of them, without quotes"
     if isinstance(given, bool):
         return "write a number"
     number = _as_integer(given)

@@ -37,6 +37,7 @@ from pezo_hw.config.sources import (
 __all__ = [
     "SECTIONS",
     "Config",
+    "ControlConfig",
     "CoreConfig",
     "GaussianCltSource",
     "GaussianTreeSource",
@@ -114,6 +115,9 @@ class ReuseConfig(Section):
             ge=0, le=63, description="places each further block of W lanes is turned by; below W"
         ),
     ] = 1
+    signs: Annotated[
+        bool, Field(description="each block of W lanes gets a sign of its own in each group")
+    ] = False
 
 
 class WeightsConfig(Section):
@@ -133,21 +137,58 @@ class WeightsConfig(Section):
 class ZoConfig(Section):
     """The zeroth-order step."""
 
+    schedule: Annotated[
+        Literal["in-place", "inline", "inline-both", "fused"],
+        Field(description="sweeps that the core has, each with those before it; see the docs"),
+    ] = "in-place"
+    update: Annotated[
+        Literal["dsp", "zoqo"],
+        Field(description="a product rounded stochastically, or the sign times whole LSBs"),
+    ] = "dsp"
+    levels: Annotated[
+        int,
+        Field(ge=0, le=16383, description="largest perturbation m in weight LSBs; zoqo only"),
+    ] = 0  # none: "dsp"
     epsilon_log2: Annotated[
-        int, Field(le=0, description="epsilon = 2^epsilon_log2; at least one weight LSB")
-    ]
+        int | None,
+        Field(
+            le=0,
+            description="epsilon = 2^epsilon_log2; at least one weight LSB",
+            examples=[-7],
+        ),
+    ] = None  # must be given for "dsp"
     coefficient_bits: Annotated[
         int, Field(ge=8, le=25, description="bits of the signed update coefficient C")
-    ] = 18
+    ] = 18  # weights.bits for "zoqo"
     coefficient_shift: Annotated[
-        int,
-        Field(ge=1, le=24, description="fraction bits of C, S: update = (word C + dither) / 2^S"),
-    ] = 16
+        int | None,
+        Field(
+            ge=1,
+            le=24,
+            description="fraction bits of C, S: update = (word C + dither) / 2^S",
+            examples=[16],
+        ),
+    ] = None  # 16 for "dsp"
 
     @property
     def epsilon(self) -> float:
-        """Size of the perturbation, epsilon = 2^epsilon_log2."""
+        """Size of the perturbation, epsilon = 2^epsilon_log2; not for "zoqo"."""
+        if self.epsilon_log2 is None:
+            raise ValueError("epsilon of zoqo is levels weight LSBs")
         return float(2.0**self.epsilon_log2)
+
+
+class ControlConfig(Section):
+    """How a processor reaches the step core."""
+
+    interface: Annotated[
+        Literal["ports", "axi-lite"],
+        Field(description="commands on plain ports, or in AXI4-Lite registers with an interrupt"),
+    ] = "ports"
+    tensors: Annotated[
+        int,
+        Field(ge=0, le=64, description="entries of the table of tensors; 0 for no table"),
+    ] = 0
 
 
 def _source_kind(source: Any) -> str | None:
@@ -163,7 +204,7 @@ class Config(Section):
     ----------
     core, source, scaling, reuse : Section
         Always there.
-    weights, zo : Section or None
+    weights, zo, control : Section or None
         There exactly if ``core.kind == "zo-step"``.
     """
 
@@ -181,6 +222,7 @@ class Config(Section):
     reuse: ReuseConfig
     weights: WeightsConfig | None = None
     zo: ZoConfig | None = None
+    control: ControlConfig | None = None
 
     # Folder that a relative board path counts from; set for configurations read from a file.
     _folder: Path | None = PrivateAttr(default=None)
@@ -217,10 +259,30 @@ class Config(Section):
         if isinstance(source, SeededSource) and "mode" not in self.scaling.model_fields_set:
             update = {"mode": source.scaling_modes[0]}
             self.__dict__["scaling"] = self.scaling.model_copy(update=update)
+        self._complete_zo()
+        if self.control is None and self.core.kind == "zo-step":
+            self.__dict__["control"] = ControlConfig()
         found = faults(self)
         if found:
             raise PydanticCustomError("rules", "{text}", {"text": found[0].text, "faults": found})
         return self
+
+    def _complete_zo(self) -> None:
+        """Fill in defaults that depend on the kind of update."""
+        zo = self.zo
+        if zo is None:
+            return
+        if zo.update == "dsp":
+            update = {} if zo.coefficient_shift is not None else {"coefficient_shift": 16}
+        else:
+            if "mode" not in self.scaling.model_fields_set:
+                scaling = self.scaling.model_copy(update={"mode": "none"})
+                self.__dict__["scaling"] = scaling
+            update = {}
+            if self.weights is not None and "coefficient_bits" not in zo.model_fields_set:
+                update = {"coefficient_bits": self.weights.bits}
+        if update:
+            self.__dict__["zo"] = zo.model_copy(update=update)
 
 
 SECTIONS: dict[str, tuple[type[Section], ...]] = {
@@ -237,6 +299,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "reuse": (ReuseConfig,),
     "weights": (WeightsConfig,),
     "zo": (ZoConfig,),
+    "control": (ControlConfig,),
 }
 """The models of each section, in the order in which a file is written."""
 

@@ -56,9 +56,15 @@ VHDL_KEYWORDS = _words(
 # SystemVerilog. A test compares them with the ports that are generated.
 TAKEN = _words(
     """
-    aclk aresetn beats busy capture coefficient dither_seed done go k m_axis_tdata m_axis_tkeep
-    m_axis_tlast m_axis_tready m_axis_tvalid restore s_axis_tdata s_axis_tkeep s_axis_tlast
-    s_axis_tready s_axis_tvalid saturations start start_index std tlast_error
+    abort_sweep aborted aclk aresetn beats beats_done busy capture capture_b coefficient dither_seed
+    done flush go irq k kind m_axis_minus_tdata m_axis_minus_tkeep m_axis_minus_tlast
+    m_axis_minus_tready m_axis_minus_tvalid m_axis_plus_tdata m_axis_plus_tkeep m_axis_plus_tlast
+    m_axis_plus_tready m_axis_plus_tvalid m_axis_tdata m_axis_tkeep m_axis_tlast m_axis_tready
+    m_axis_tvalid restore s_axi_araddr s_axi_arready s_axi_arvalid s_axi_awaddr s_axi_awready
+    s_axi_awvalid s_axi_bready s_axi_bresp s_axi_bvalid s_axi_rdata s_axi_rready s_axi_rresp
+    s_axi_rvalid s_axi_wdata s_axi_wready s_axi_wstrb s_axi_wvalid s_axis_tdata s_axis_tkeep
+    s_axis_tlast s_axis_tready s_axis_tvalid saturations start start_index std sweeping table_data
+    table_field table_index table_write tensor_count tlast_early tlast_late
     """
 )
 

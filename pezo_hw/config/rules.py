@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from pezo_hw.config import names
+from pezo_hw.config import names, zo_rules
+from pezo_hw.config.fault import Fault
 from pezo_hw.config.models import (
     Config,
     GaussianCltSource,
@@ -23,8 +23,6 @@ from pezo_hw.config.models import (
     section_keys,
 )
 from pezo_hw.config.text import listed, show
-from pezo_hw.config.widths import nominal_exponent, rounded
-from pezo_hw.errors import PezoError
 
 MAX_STREAM_BITS = 4096
 """Widest AXI4-Stream: 512 bytes a beat."""
@@ -32,21 +30,8 @@ MAX_STREAM_BITS = 4096
 MAX_LANES = 16384
 MAX_GENERATORS = 64
 
-
-@dataclass(frozen=True)
-class Fault:
-    """One broken rule.
-
-    Attributes
-    ----------
-    keys : tuple of str
-        The keys involved, ``section.key``, the one to blame first.
-    text : str
-        One line, to be put behind "<file>: ".
-    """
-
-    keys: tuple[str, ...]
-    text: str
+MAX_SIGNS = 128
+"""Most blocks of lanes with signs: the bits of their generator."""
 
 
 def faults(config: Config) -> list[Fault]:
@@ -121,7 +106,8 @@ def _board(config: Config) -> Iterator[Fault]:
 
 def _sections(config: Config) -> Iterator[Fault]:
     needed = config.core.kind == "zo-step"
-    sections = {"weights": config.weights, "zo": config.zo}
+    # A step core without [control] has been given its defaults.
+    sections = {"weights": config.weights, "zo": config.zo, "control": config.control}
     wrong = [f"[{name}]" for name, section in sections.items() if (section is None) == needed]
     if not wrong:
         return
@@ -286,6 +272,30 @@ def _stride(config: Config) -> Iterator[Fault]:
         )
 
 
+def _signs(config: Config) -> Iterator[Fault]:
+    if not config.reuse.signs:
+        return
+    source, lanes, words = config.source, config.reuse.lanes, config.words
+    if isinstance(source, PerLaneSource):
+        yield Fault(
+            ("reuse.signs", "source.kind"),
+            f'reuse.signs must be false for source.kind = "{source.kind}", where no lanes share a '
+            "word, not true; remove it",
+        )
+    elif config.core.kind == "zo-step":
+        yield Fault(
+            ("reuse.signs", "core.kind"),
+            'reuse.signs must be false for core.kind = "zo-step", whose lanes have no signs yet, '
+            'not true; remove it, or use core.kind = "perturbation"',
+        )
+    elif lanes > MAX_SIGNS * words:
+        yield Fault(
+            ("reuse.signs", "reuse.lanes", _words_key(config)),
+            f"reuse.signs must go with at most {MAX_SIGNS} blocks of lanes, not {lanes} / {words} "
+            f"= {lanes // words}; use at most {MAX_SIGNS * words} lanes or more words",
+        )
+
+
 def _frac(config: Config) -> Iterator[Fault]:
     weights = config.weights
     if weights is not None and weights.frac >= weights.bits:
@@ -294,77 +304,6 @@ def _frac(config: Config) -> Iterator[Fault]:
             f"weights.frac must be below weights.bits = {weights.bits}, not {weights.frac}; "
             f"use {weights.bits - 1} or less",
         )
-
-
-def _epsilon(config: Config) -> Iterator[Fault]:
-    # The width of the stream, lanes times 8 or 16 bits, is always whole bytes: no rule is needed.
-    weights, zo = config.weights, config.zo
-    if weights is None or zo is None or weights.frac >= weights.bits:
-        return
-    keys = ("zo.epsilon_log2", "weights.frac", "weights.bits")
-    shift = weights.frac + zo.epsilon_log2
-    if shift < 0:
-        finer = f" or weights.frac = {-zo.epsilon_log2}" if -zo.epsilon_log2 < weights.bits else ""
-        yield Fault(
-            keys,
-            f"zo.epsilon_log2 must be at least -weights.frac = {-weights.frac}, not "
-            f"{show(zo.epsilon_log2)}: an epsilon below one weight LSB leaves nothing of the "
-            f"perturbation; use {-weights.frac}{finer}",
-        )
-        return
-    yield from _width(config, nominal_exponent(config))
-
-
-def _width(config: Config, exponent: int) -> Iterator[Fault]:
-    weights, zo = config.weights, config.zo
-    if weights is None or zo is None:
-        return
-
-    source = config.source
-
-    def reach(shift: int) -> int:
-        scaled = source.largest_word << exponent
-        return 2 * rounded(scaled, left=shift - source.fraction_bits)
-
-    shift = weights.frac + zo.epsilon_log2
-    if reach(shift) <= weights.largest:
-        return
-    # A shift of 0 always fits: 2 * 8 LSBs at most.
-    fit = next(s for s in range(shift - 1, -1, -1) if reach(s) <= weights.largest) - weights.frac
-    yield Fault(
-        (
-            "zo.epsilon_log2",
-            "weights.frac",
-            "weights.bits",
-            "scaling.exponent",
-            "scaling.mode",
-            "source.bits",
-        ),
-        f"zo.epsilon_log2 must be at most {fit}, not {zo.epsilon_log2}: the perturbation is wider "
-        f"than the weight (2 epsilon z reaches {reach(shift)} LSBs with words scaled by "
-        f"2^{exponent}, a weight of {weights.bits} bits {weights.largest}); use {fit}",
-    )
-
-
-def check_exponent(config: Config, exponent: int, *, where: str = "configuration") -> None:
-    """Check the width of the perturbation again, with the largest exponent of the computed table.
-
-    Parameters
-    ----------
-    config : Config
-        Any kind; a perturbation core passes.
-    exponent : int
-        Largest e_k that occurs, 0 to 3.
-    where : str
-        What error messages call the configuration.
-
-    Raises
-    ------
-    PezoError
-        If 2 epsilon z does not fit into a weight.
-    """
-    for fault in _width(config, exponent):
-        raise PezoError(f"{where}: {fault.text}")
 
 
 RULES: tuple[Callable[[Config], Iterator[Fault]], ...] = (
@@ -380,7 +319,8 @@ RULES: tuple[Callable[[Config], Iterator[Fault]], ...] = (
     _own_lanes,
     _lanes,
     _stride,
+    _signs,
     _frac,
-    _epsilon,
+    *zo_rules.RULES,
 )
 """All rules; a new one is a function and a line here."""

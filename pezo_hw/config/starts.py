@@ -37,6 +37,21 @@ def period(source: Source) -> int:
     return source.pool_size // math.gcd(source.pool_size, source.words)
 
 
+def config_period(config: Config) -> int:
+    """Return the groups after which lane values repeat: as `period`, with ``reuse.signs`` more.
+
+    Raises
+    ------
+    ValueError
+        As `period`.
+    """
+    found = period(config.source)
+    if not config.reuse.signs:
+        return found
+    blocks = config.reuse.lanes // config.words
+    return math.lcm(found, (1 << (64 if blocks <= 64 else 128)) - 1)
+
+
 def groups_per_pass(parameters: int, *, lanes: int) -> int:
     """Return T, the groups that one pass over `parameters` weights takes: ceil(d / P)."""
     return -(-parameters // lanes)
@@ -57,7 +72,7 @@ def config_starts(config: Config) -> int | None:
     if isinstance(config.source, SeededSource):
         return SEEDS
     groups = groups_per_pass(config.core.parameters, lanes=config.reuse.lanes)
-    return distinct_starts(groups, period=period(config.source))
+    return distinct_starts(groups, period=config_period(config))
 
 
 def is_prime(number: int) -> bool:

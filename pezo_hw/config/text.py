@@ -73,6 +73,8 @@ def choices(field: FieldInfo) -> tuple[str | int, ...]:
     """Return the values that a field may have if they are enumerated, else ()."""
     if get_origin(field.annotation) is Literal:
         return get_args(field.annotation)
+    if field.annotation is bool:
+        return (True, False)
     return ()
 
 

@@ -37,6 +37,8 @@ def reach(config: Config, *, exponent: int) -> int:
     """
     if config.weights is None or config.zo is None:
         raise ValueError("a zo-step configuration has weights and zo sections")
+    if config.zo.epsilon_log2 is None:
+        return config.zo.levels
     shift = config.weights.frac + config.zo.epsilon_log2
     source = config.source
     return rounded(source.largest_word << exponent, left=shift - source.fraction_bits)

@@ -7,7 +7,10 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from pezo_hw.config.models import Config, OnTheFlySource, Section, SeededSource
-from pezo_hw.config.text import choices, one_line, quote, requirement
+from pezo_hw.config.text import choices, one_line, quote, requirement, show
+
+# Keys of [zo] that a kind of update has no use for.
+_OTHER_UPDATE = {"dsp": ("levels",), "zoqo": ("epsilon_log2", "coefficient_shift")}
 
 # Comments start here where the line before them is short enough.
 _COLUMN = 28
@@ -39,6 +42,8 @@ def _lines(section: Section, config: Config) -> list[str]:
         value = getattr(section, key)
         if key == "exponent" and not _scalable(config):
             continue
+        if config.zo is section and key in _OTHER_UPDATE[config.zo.update]:
+            continue
         # Without a polynomial a leap has no meaning; shown all the same, for whoever adds one.
         unset = value is None or (key == "leap" and _polynomial(config) is None)
         shown = _example(key, field, config) if value is None else _value(key, value)
@@ -57,6 +62,8 @@ def _range(field: FieldInfo) -> str:
 def _value(key: str, value: Any) -> str:
     if isinstance(value, str):
         return quote(value)
+    if isinstance(value, bool):
+        return show(value)
     # Taps are read bit by bit.
     return hex(value) if key == "polynomial" else str(value)
 

@@ -6,17 +6,22 @@ import contextlib
 import hashlib
 import json
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pezo_hw.config import Config, to_toml
+from pezo_hw.driver import Description, c
 from pezo_hw.errors import PezoError
 from pezo_hw.export import manifest as manifests
 from pezo_hw.export import vendor, waivers
 from pezo_hw.export.rtl import Core, build, to_systemverilog
 from pezo_hw.export.wrapper import wrapper
 from pezo_hw.files import check_folder, write_folder, write_into
+from pezo_hw.gateware.ip import StepIp
+from pezo_hw.registers import artefacts
+from pezo_hw.registers.description import parameters
 from pezo_hw.synth.boards import Board, resolve
 
 
@@ -36,15 +41,36 @@ def contents(core: Core, *, board: Board) -> dict[str, str]:
         # A board of the user goes with the configuration that names it.
         text = Path(core.config.board_reference).expanduser().read_text(encoding="utf-8")
         config[portable.core.board] = text
-    texts = rtl | waiver | vendors | config
+    documents = _register_documents(core)
+    driver = _driver(core)
+    texts = rtl | waiver | vendors | config | documents | driver
     files = {
         "rtl": list(rtl),
         "waivers": list(waiver),
         "vendor": list(vendors),
         "config": list(config),
+        **({"registers": list(documents), "driver": list(driver)} if documents else {}),
     }
     document = manifests.manifest(core, board=board, files=files, texts=texts)
     return texts | {MANIFEST: manifests.to_json(document)}
+
+
+def _register_documents(core: Core) -> dict[str, str]:
+    if not isinstance(core.component, StepIp):
+        return {}
+    written = artefacts.texts(
+        core.config.core.name,
+        registers=core.component.registers,
+        given=parameters(core.config, model=core.model),
+    )
+    return {f"registers/{name}": text for name, text in written.items()}
+
+
+def _driver(core: Core) -> dict[str, str]:
+    if not isinstance(core.component, StepIp):
+        return {}
+    description = Description.of(core.config, model=core.model)
+    return c.files(description, registers=core.component.registers)
 
 
 MANIFEST = manifests.NAME
@@ -56,11 +82,17 @@ def read(directory: Path) -> dict[str, Any]:
     return document
 
 
+_ONE_AT_A_TIME = threading.Lock()
+
+
 @contextlib.contextmanager
 def temporary(core: Core, *, board: Board) -> Iterator[Path]:
     """Give the generated folder of a core to a ``with`` block, and remove it afterwards."""
     with tempfile.TemporaryDirectory(prefix="pezo-core-") as name:
-        write_into(Path(name), _encoded(contents(core, board=board)))
+        # Nobody promises that Amaranth can work in two threads at a time.
+        with _ONE_AT_A_TIME:
+            files = _encoded(contents(core, board=board))
+        write_into(Path(name), files)
         yield Path(name)
 
 

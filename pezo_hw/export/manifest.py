@@ -14,6 +14,7 @@ import numpy as np
 import pezo_hw
 from pezo_hw.export.ports import ports
 from pezo_hw.export.rtl import Core
+from pezo_hw.gateware.ip import StepIp
 from pezo_hw.gateware.step import StepCore
 from pezo_hw.golden import lfsr
 from pezo_hw.golden.bank import Bank
@@ -70,6 +71,11 @@ def manifest(
                 for port in ports(core)
             ),
         ],
+        **(
+            {"registers": core.component.registers.to_json()}
+            if isinstance(core.component, StepIp)
+            else {}
+        ),
         "latency": _latency(core),
         "lane_bits": core.model.value_bits,
         "leftover_scale": core.model.leftover,
@@ -95,8 +101,14 @@ def source(core: Core) -> dict[str, Any]:
     """Return what anyone needs to recompute the stream of groups.
 
     For all kinds: ``kind``, ``bits`` (b), ``words`` (W), ``period`` (K, groups), ``exponents`` (e_k
-    of the K groups, or a list of one where they are equal), ``lanes``, ``stride``. For a bank and a
-    pool: ``rotation``, ``matrix``, ``polynomial``, ``states``, ``pool``. For a seeded source:
+    of the groups until words come up again, or a list of one where they are equal), ``lanes``,
+    ``stride``, ``signs`` (null without ``reuse.signs``). With them lane values are the words times
+    the sign of their block of W lanes: -1 where bit m of a state is 1, for block m. For a bank and
+    a pool the state of group 0 is ``state``, and each group is a step of ``matrix`` (row masks of
+    ``state_bits`` bits, hexadecimal as the state), which runs on where the words begin again; for a
+    seeded source it is that of ``generator``, the keys of a wide generator, started with the seed
+    XOR ``flips``. For a bank and a pool: ``rotation``, ``matrix``, ``polynomial``, ``states``,
+    ``pool``. For a seeded source:
 
     - ``seed``: the seed after a reset;
     - ``word_bits`` and ``fraction_bits``: a word u has word_bits bits and stands for
@@ -138,6 +150,7 @@ def source(core: Core) -> dict[str, Any]:
         "exponents": _exponents(model),
         "lanes": model.lane_count,
         "stride": model.stride,
+        "signs": model.signs.describe() if model.signs else None,
     }
     if isinstance(sequence, Bank):
         return common | {
@@ -165,6 +178,7 @@ def _seeded(core: Core, model: SeededEngine) -> dict[str, Any]:
         "exponents": [model.max_exponent],
         "lanes": model.lane_count,
         "stride": model.stride,
+        "signs": model.signs.describe() if model.signs else None,
         "seed": model.reset_index,
         "word_bits": model.bits,
         "fraction_bits": model.fraction_bits,
@@ -196,7 +210,7 @@ def to_json(value: dict[str, Any]) -> str:
 def _exponents(model: Engine) -> list[int]:
     if not model.live:
         return [model.max_exponent]
-    exponents: list[int] = model.exponents(0, model.period).tolist()
+    exponents: list[int] = model.exponents(0, model.sequence.period).tolist()
     return exponents
 
 
@@ -211,7 +225,9 @@ def _latency(core: Core) -> dict[str, int]:
     if isinstance(core.model, SeededEngine):
         # Both expand the seed; no index is walked to.
         latency = dict.fromkeys(latency, core.model.restore_clocks)
-    if isinstance(core.component, StepCore):
+    if isinstance(core.component, StepCore | StepIp):
         # What a sweep takes from go to done beside a clock for each beat.
-        latency["sweep_overhead"] = core.component.sweep_overhead
+        for kind, clocks in core.component.sweep_overheads.items():
+            name = "" if kind == "in-place" else f"_{kind.replace('-', '_')}"
+            latency[f"sweep_overhead{name}"] = clocks
     return latency

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from amaranth import Shape
+from amaranth.lib.wiring import Flow
+
 from pezo_hw.export.rtl import Core
-from pezo_hw.gateware.control import COUNTER_BITS, LENGTH_BITS
+from pezo_hw.gateware.axi_lite import axi_lite_signature
+from pezo_hw.gateware.control import command_signature
+from pezo_hw.golden.schedules import outputs_of
 from pezo_hw.golden.seeded import SeededEngine
+
+AXI_LITE, INTERRUPT = "s_axi", "irq"
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,7 @@ class Port:
         Port of the core that it leads to, with the bits as a Verilog part select if it is a part.
     description : str
     bus : str or None
-        Name of the AXI4-Stream it belongs to.
+        Name of the AXI4-Stream or AXI4-Lite it belongs to.
     signed : bool
         Whether its value is a signed number.
     """
@@ -40,9 +47,12 @@ class Port:
 
 def ports(core: Core) -> list[Port]:
     """Return the wrapper's ports except clock and reset, in order."""
-    if core.config.core.kind == "perturbation":
+    control = core.config.control
+    if control is None:
         return _perturbation(core)
-    return _step(core)
+    if control.interface == "axi-lite":
+        return [*_streams(core), *_registers()]
+    return [*_streams(core), *_commands(core)]
 
 
 def _perturbation(core: Core) -> list[Port]:
@@ -88,16 +98,19 @@ _COMMANDS = {
 }
 
 
-def _step(core: Core) -> list[Port]:
+# Output streams of a step core, by output.
+_OUTPUTS = {"weights": "m_axis", "plus": "m_axis_plus", "minus": "m_axis_minus"}
+
+
+def _streams(core: Core) -> list[Port]:
     weights, zo = core.config.weights, core.config.zo
     assert weights is not None and zo is not None
     width = core.model.lane_count * weights.bits
     keep = width // 8
-    seeded = isinstance(core.model, SeededEngine)
-    index = core.model.index_bits
     result = []
-    for bus, flow, stream in (("s_axis", "in", "weights_in"), ("m_axis", "out", "weights_out")):
-        forward, back = ("input", "output") if flow == "in" else ("output", "input")
+    outputs = [(_OUTPUTS[name], f"{name}_out") for name in outputs_of(zo.schedule)]
+    for bus, stream in [("s_axis", "weights_in"), *outputs]:
+        forward, back = ("input", "output") if bus == "s_axis" else ("output", "input")
         payload = f"{stream}__payload"
         result += [
             Port(
@@ -127,63 +140,108 @@ def _step(core: Core) -> list[Port]:
             Port(f"{bus}_tvalid", forward, 1, f"{stream}__valid", "a beat is offered", bus),
             Port(f"{bus}_tready", back, 1, f"{stream}__ready", "the beat is taken", bus),
         ]
-    result += [
-        Port("go", "input", 1, "command__go", "begin a sweep; ignored while busy"),
-        Port("beats", "input", LENGTH_BITS, "command__beats", "beats of the sweep"),
-        Port("k", "input", 3, "command__k", "multiple of the perturbation, -2 to 2", signed=True),
-        Port(
-            "coefficient",
-            "input",
-            zo.coefficient_bits,
-            "command__coefficient",
-            "C, signed; 0 in a plain perturb sweep",
-            signed=True,
-        ),
-        Port("dither_seed", "input", 32, "command__dither_seed", "seed of the stochastic rounding"),
-        Port(
-            "capture",
-            "input",
-            1,
-            "command__capture",
-            "make the end of this sweep the start of the next step",
-        ),
-        Port(
-            "start",
-            "input",
-            1,
-            "command__start",
-            "make start_index the seed of the step; not while busy"
-            if seeded
-            else "make group start_index the start of the step; ignored during a sweep",
-        ),
-        Port(
-            "start_index",
-            "input",
-            index,
-            "command__start_index",
-            f"{'seed' if seeded else 'group index k'}; hold until busy falls",
-        ),
-        Port(
-            "busy",
-            "output",
-            1,
-            "command__busy",
-            f"a sweep or {'an expansion' if seeded else 'the way to start_index'} is under way",
-        ),
-        Port("done", "output", 1, "command__done", "for one clock: the sweep has ended"),
-        Port(
-            "saturations",
-            "output",
-            COUNTER_BITS,
-            "command__saturations",
-            "weights of the last sweep that were limited",
-        ),
-        Port(
-            "tlast_error",
-            "output",
-            1,
-            "command__tlast_error",
-            "TLAST of the last sweep did not come with its last beat",
-        ),
-    ]
     return result
+
+
+# Verilator warns of a port that has the name of a function of C.
+_RENAMED = {"abort": "abort_sweep"}
+
+# What the commands of a step core do, in the order of the ports; a core has some of them.
+_STEP_COMMANDS = {
+    "go": "begin a sweep; ignored while busy",
+    "beats": "beats of the sweep",
+    "kind": "kind of the sweep: 0 in-place, 1 inline, 2 inline-both, 3 fused",
+    "k": "multiple of the perturbation, -2 to 2",
+    "coefficient": "C, signed; 0 in a plain perturb sweep",
+    "dither_seed": "seed of the stochastic rounding",
+    "capture": "make the end of this sweep the start of the next step",
+    "capture_b": "the same for engine B",
+    "start": "make group start_index the start of the step; ignored during a sweep",
+    "start_index": "group index k; hold until busy falls",
+    "abort": "end the sweep with the beats under way",
+    "flush": "outside a sweep: drop beats up to the next TLAST; hold until it has come",
+    "tensor_count": "tensors that the sweep goes over; 0: beats without the table",
+    "table_write": "write to the table of tensors; not during a sweep",
+    "table_index": "tensor that is written",
+    "table_field": "0: its beats; 1: its settings",
+    "table_data": "what is written",
+    "busy": "a flush, a sweep or the way to start_index is under way",
+    "sweeping": "a sweep is under way",
+    "done": "for one clock: the sweep has ended",
+    "saturations": "weights of the last sweep that were limited",
+    "beats_done": "beats that the last sweep has taken in",
+    "tlast_early": "the last sweep ended with a TLAST before its last beat",
+    "tlast_late": "the last sweep ended without a TLAST on its last beat",
+    "aborted": "the last sweep was ended by abort",
+}
+
+# The same where a seed starts the groups.
+_SEEDED_COMMANDS = {
+    "start": "make start_index the seed of the step; not while busy",
+    "start_index": "seed; hold until busy falls",
+    "busy": "a flush, a sweep or an expansion is under way",
+}
+
+
+def _commands(core: Core) -> list[Port]:
+    texts = _STEP_COMMANDS
+    if isinstance(core.model, SeededEngine):
+        texts = texts | _SEEDED_COMMANDS
+    zo, control = core.config.zo, core.config.control
+    assert zo is not None and control is not None
+    members = command_signature(
+        coefficient_bits=zo.coefficient_bits,
+        index_bits=core.model.index_bits,
+        schedule=zo.schedule,
+        tensors=control.tensors,
+    ).members
+    assert set(members) <= set(texts), "each command needs a text"
+    result = []
+    for name, text in texts.items():
+        if name in members:
+            shape = Shape.cast(members[name].shape)
+            direction = "input" if members[name].flow is Flow.In else "output"
+            port = Port(
+                _RENAMED.get(name, name),
+                direction,
+                shape.width,
+                f"command__{name}",
+                text,
+                signed=shape.signed,
+            )
+            result.append(port)
+    return result
+
+
+_AXI_LITE = {
+    "awaddr": "address of a write, in bytes",
+    "awvalid": "an address is offered",
+    "awready": "the address is taken",
+    "wdata": "what is written",
+    "wstrb": "bytes that are written",
+    "wvalid": "data is offered",
+    "wready": "the data is taken",
+    "bresp": "0: written; 2: SLVERR",
+    "bvalid": "a response to a write is offered",
+    "bready": "the response is taken",
+    "araddr": "address of a read, in bytes",
+    "arvalid": "an address is offered",
+    "arready": "the address is taken",
+    "rdata": "what was read",
+    "rresp": "0: read; 2: SLVERR",
+    "rvalid": "data is offered",
+    "rready": "the data is taken",
+}
+
+
+def _registers() -> list[Port]:
+    """Return the ports of the registers' bus and the interrupt."""
+    bus = AXI_LITE
+    result = []
+    for name, member in axi_lite_signature().members.items():
+        # The signature is the manager's.
+        direction = "input" if member.flow is Flow.Out else "output"
+        width = Shape.cast(member.shape).width
+        text = _AXI_LITE[name]
+        result.append(Port(f"{bus}_{name}", direction, width, f"{bus}__{name}", text, bus))
+    return [*result, Port(INTERRUPT, "output", 1, INTERRUPT, "interrupt, active high")]

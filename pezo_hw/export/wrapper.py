@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pezo_hw.config.rules import MAX_STREAM_BITS
-from pezo_hw.export.ports import Port, ports
+from pezo_hw.export.ports import AXI_LITE, INTERRUPT, Port, ports
 from pezo_hw.export.rtl import Core
 
 _STREAM = "xilinx.com:interface:axis:1.0"
+_MEMORY_MAPPED = "xilinx.com:interface:aximm:1.0"
 
 
 def wrapper(core: Core) -> str:
@@ -30,9 +31,7 @@ def wrapper(core: Core) -> str:
         "  input  wire aresetn,",
     ]
     for number, port in enumerate(listed):
-        if port.bus in narrow:
-            signal = port.name.removeprefix(f"{port.bus}_").upper()
-            lines.append(f'  (* X_INTERFACE_INFO = "{_STREAM} {port.bus} {signal}" *)')
+        lines += [f"  (* {attribute} *)" for attribute in _attributes(port, narrow)]
         comma = "," if number < len(listed) - 1 else ""
         lines.append(f"  {port.direction:<6} wire {_range(port.width)}{port.name}{comma}")
     lines += [");", ""]
@@ -50,6 +49,23 @@ def wrapper(core: Core) -> str:
     ]
     lines += ["  );", "", "endmodule", "", "`default_nettype wire", ""]
     return "\n".join(lines)
+
+
+def _attributes(port: Port, buses: set[str]) -> list[str]:
+    """Return what tells Vivado which interface a port belongs to."""
+    if port.name == INTERRUPT:
+        return [
+            f'X_INTERFACE_INFO = "xilinx.com:signal:interrupt:1.0 {port.name} INTERRUPT"',
+            'X_INTERFACE_PARAMETER = "SENSITIVITY LEVEL_HIGH"',
+        ]
+    if port.bus is None or port.bus not in buses:
+        return []
+    signal = port.name.removeprefix(f"{port.bus}_").upper()
+    kind = _MEMORY_MAPPED if port.bus == AXI_LITE else _STREAM
+    attributes = [f'X_INTERFACE_INFO = "{kind} {port.bus} {signal}"']
+    if kind == _MEMORY_MAPPED and signal == "AWADDR":
+        attributes.append('X_INTERFACE_PARAMETER = "PROTOCOL AXI4LITE"')
+    return attributes
 
 
 def _expression(lines: list[str], core: Core, name: str, parts: list[Port]) -> str:

@@ -1,9 +1,8 @@
 """The perturbation engine: source, norm scaling and the commands that move its index."""
 
-from amaranth import Module, Mux, Signal, signed
+from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import bits_for
 
 from pezo_hw.golden.bank import Bank as GoldenBank
 from pezo_hw.golden.engine import Engine as GoldenEngine
@@ -11,6 +10,7 @@ from pezo_hw.golden.engine import Engine as GoldenEngine
 from .bank import Bank
 from .norm import Codes, NormTable, Scale
 from .pool import Pool
+from .signs import CyclicSigns, negative_members, negative_of
 
 
 class Engine(wiring.Component):
@@ -28,11 +28,15 @@ class Engine(wiring.Component):
     ----------
     engine : golden.engine.Engine
         The model whose words this hardware gives.
+    shows_exponent : bool
+        Whether there is the port `exponent`; only where ``engine.live``.
 
     Members
     -------
     z : Out(stream.Signature(ArrayLayout(signed(b + max e), W)))
         The scaled words u 2^e of the current group. A transfer advances.
+    exponent : Out(2), optional
+        e of the current group, of a source whose groups differ in it.
     capture : In(1)
         Sampled with a transfer: the group that follows the transferred one becomes the start of the
         step. Ignored in a clock with `restore`.
@@ -45,19 +49,25 @@ class Engine(wiring.Component):
         k, to be held until `busy` falls; taken modulo K.
     busy : Out(1)
         High after reset and from `start` until the index is reached.
+    negated, negative : Out
+        With signs only, see `gateware.signs.negative_members`. With them `start_index` is as many
+        bits as without, and not taken modulo K: words that come up again have other signs.
     """
 
-    def __init__(self, engine: GoldenEngine):
+    def __init__(self, engine: GoldenEngine, *, shows_exponent: bool = False):
         self._golden = engine
-        word = signed(engine.value_bits)
+        self._shows_exponent = shows_exponent
+        words = data.ArrayLayout(signed(engine.value_bits), engine.words)
         super().__init__(
             {
-                "z": Out(stream.Signature(data.ArrayLayout(word, engine.words))),
+                "z": Out(stream.Signature(words)),
                 "capture": In(1),
                 "restore": In(1),
                 "start": In(1),
-                "start_index": In(bits_for(engine.period - 1)),
+                "start_index": In(engine.index_bits),
                 "busy": Out(1),
+                **(negative_members(engine.signs, words=words) if engine.signs else {}),
+                **({"exponent": Out(2)} if shows_exponent else {}),
             }
         )
 
@@ -117,6 +127,34 @@ class Engine(wiring.Component):
             with m.If(load):
                 m.d.sync += output.eq(scale.words_out)
             m.d.comb += self.z.payload.eq(output)
+            if self._shows_exponent:
+                code = Signal.like(scale.code, reset_less=True)
+                with m.If(load):
+                    m.d.sync += code.eq(scale.code)
+                with m.Switch(code):
+                    for number, exponent in enumerate(codes.exponents):
+                        with m.Case(number):
+                            m.d.comb += self.exponent.eq(exponent)
+            if golden.signs is not None:
+                m.submodules.signs = signs = CyclicSigns(golden.signs)
+                negated = Signal(self.z.payload.shape(), reset_less=True)
+                with m.If(load):
+                    m.d.sync += negated.as_value().eq(
+                        Cat(
+                            negative_of(scale.words_out[i], zeros=golden.min_exponent)
+                            for i in range(golden.words)
+                        )
+                    )
+                # Not a group ahead, as the source is.
+                walk = walking & ~arrived
+                m.d.comb += [
+                    signs.step.eq(transfer | walk),
+                    signs.restore.eq(running & self.restore),
+                    signs.capture.eq(Mux(running, transfer & self.capture & ~self.restore, walk)),
+                    signs.clear.eq(self.start),
+                    self.negated.eq(negated),
+                    self.negative.eq(signs.negative),
+                ]
         else:
             m.d.comb += [
                 self.z.valid.eq(running),

@@ -4,6 +4,8 @@ from amaranth import Cat, Const, Module, Mux, Shape, Signal, Value, signed, unsi
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from .pipeline import Pipeline
+
 # Flags that one LUT level counts.
 _FLAGS = 6
 
@@ -25,7 +27,8 @@ class Lanes(wiring.Component):
     Three registers: the difference, then two that saturate through their set and reset inputs,
     which saves a multiplexer for every bit.
 
-    Latency: 3 clocks. Throughput: one beat a clock. Valid and payload are kept until ready.
+    Latency: 3 clocks. Throughput: one beat a clock. Valid and payload are kept until ready. Without
+    beats no register of the data toggles, whatever the inputs do.
 
     Parameters
     ----------
@@ -35,6 +38,8 @@ class Lanes(wiring.Component):
         Bits of a weight.
     change : Shape
         Shape of the change of a lane.
+    adds : bool
+        Add the change instead.
 
     Members
     -------
@@ -50,8 +55,11 @@ class Lanes(wiring.Component):
         No beat is under way and all are counted.
     """
 
-    def __init__(self, lanes: int, *, bits: int, change: Shape):
+    LATENCY = 3
+
+    def __init__(self, lanes: int, *, bits: int, change: Shape, adds: bool = False):
         self._lanes = lanes
+        self._adds = adds
         self._bits = bits
         layout = weights_layout(lanes, bits=bits)
         super().__init__(
@@ -72,42 +80,33 @@ class Lanes(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        valid = [Signal(name=f"valid_{i}") for i in range(1, 4)]
-        layout = self.weights_in.payload.shape()
-        keep = [
-            Signal(layout["keep"].shape, name=f"keep_{i}", reset_less=True) for i in range(1, 4)
-        ]
-        last = [Signal(name=f"last_{i}", reset_less=True) for i in range(1, 4)]
-        enable = Signal()
+        row = Pipeline(
+            m, stages=3, valid=self.weights_in.valid, ready=self.weights_out.ready, name="valid"
+        )
+        taken_in, given = self.weights_in.payload, self.weights_out.payload
+        keep = row.delay(taken_in.keep, first=1, last=1, name="keep")
         m.d.comb += [
-            enable.eq(~valid[2] | self.weights_out.ready),
-            self.weights_in.ready.eq(enable),
-            self.weights_out.valid.eq(valid[2]),
-            self.weights_out.payload.keep.eq(keep[2]),
-            self.weights_out.payload.last.eq(last[2]),
+            self.weights_in.ready.eq(row.ready),
+            self.weights_out.valid.eq(row.valid),
+            given.keep.eq(row.delay(keep, first=2, last=3, name="keep")),
+            given.last.eq(row.delay(taken_in.last, first=1, last=3, name="last")),
         ]
-        with m.If(enable):
-            m.d.sync += [
-                Cat(valid).eq(Cat(self.weights_in.valid, valid[:2])),
-                Cat(keep).eq(Cat(self.weights_in.payload.keep, keep[:2])),
-                Cat(last).eq(Cat(self.weights_in.payload.last, last[:2])),
-            ]
         taken = Signal()
-        m.d.comb += taken.eq(enable & valid[0])
+        m.d.comb += taken.eq(row.loads(2))
         flags = []
         for lane in range(self._lanes):
-            limited = self._lane(m, lane, enable)
+            limited = self._lane(m, lane, row)
             # High for one clock for each beat, whatever the stalls.
             flag = Signal(name=f"limited_{lane}")
             m.d.sync += flag.eq(0)
             with m.If(taken):
-                m.d.sync += flag.eq(limited & keep[0][lane * self._bits // 8])
+                m.d.sync += flag.eq(limited & keep[lane * self._bits // 8])
             flags.append(flag)
         counting = self._count(m, flags, taken=taken)
-        m.d.comb += self.empty.eq(~Cat(valid, counting).any())
+        m.d.comb += self.empty.eq(row.empty & ~counting.any())
         return m
 
-    def _lane(self, m: Module, lane: int, enable: Signal) -> Value:
+    def _lane(self, m: Module, lane: int, row: Pipeline) -> Value:
         """Build one lane; return whether the difference in its first register will be limited."""
         bits = self._bits
         change = self.change[lane]
@@ -124,15 +123,13 @@ class Lanes(wiring.Component):
         was_high = Signal(name=f"was_high_{lane}", reset_less=True)
         both = Signal(unsigned(bits - 1), name=f"both_{lane}", reset_less=True)
         both_sign = Signal(name=f"both_sign_{lane}", reset_less=True)
-        with m.If(enable):
-            m.d.sync += [
-                difference.eq(self.weights_in.payload.data[lane] - change),
-                lower.eq(Mux(too_low, 0, difference)),
-                lower_sign.eq(sign),
-                was_high.eq(too_high),
-                both.eq(Mux(was_high, -1, lower)),
-                both_sign.eq(lower_sign),
-            ]
+        weight = self.weights_in.payload.data[lane]
+        row.register(1, [(difference, weight + change if self._adds else weight - change)])
+        row.register(
+            2,
+            [(lower, Mux(too_low, 0, difference)), (lower_sign, sign), (was_high, too_high)],
+        )
+        row.register(3, [(both, Mux(was_high, -1, lower)), (both_sign, lower_sign)])
         m.d.comb += self.weights_out.payload.data[lane].eq(Cat(both, both_sign))
         return too_low | too_high
 

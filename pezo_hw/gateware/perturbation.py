@@ -8,13 +8,14 @@ from pezo_hw.config import Config
 from pezo_hw.golden.engine import AnyEngine
 
 from .reuse import Reuse
+from .signs import SignedReuse
 from .sources import engine_for
 
 
 class PerturbationCore(wiring.Component):
     """z for P lanes.
 
-    Latency and throughput are the engine's: the lanes are wires.
+    Latency and throughput are the engine's: the lanes are wires, with signs one multiplexer.
 
     Parameters
     ----------
@@ -49,9 +50,12 @@ class PerturbationCore(wiring.Component):
         m = Module()
         model = self._model
         m.submodules.engine = engine = engine_for(model)
-        m.submodules.reuse = reuse = Reuse(
+        make_reuse = Reuse if model.signs is None else SignedReuse
+        m.submodules.reuse = reuse = make_reuse(
             model.lane_count, words=model.words, stride=model.stride, shape=self._word
         )
+        if model.signs is not None:
+            m.d.comb += [reuse.negated.eq(engine.negated), reuse.negative.eq(engine.negative)]
         m.d.comb += [
             engine.capture.eq(self.capture),
             engine.restore.eq(self.restore),

@@ -14,6 +14,7 @@ from pezo_hw.golden.seeded import SeededEngine as GoldenEngine
 
 from .gaussian_clt import GaussianClt
 from .gaussian_tree import GaussianTree
+from .signs import SeededSigns, negative_members
 from .wide import Rademacher, WideUniform
 
 
@@ -48,6 +49,9 @@ def source_signature(sequence: SeededSequence) -> dict[str, wiring.Member]:
         "words": Out(data.ArrayLayout(signed(sequence.bits), sequence.words)),
     }
 
+
+# Words that are assigned one by one; with 1024 of them Amaranth takes ten times as long.
+_FEW = 64
 
 SOURCES: dict[type[SeededSequence], Callable[..., wiring.Component]] = {
     golden_wide.UniformSequence: WideUniform,
@@ -87,19 +91,22 @@ class SeededEngine(wiring.Component):
         The seed; any value. Sampled with `start`.
     busy : Out(1)
         The seed is being expanded: after reset, `start` and `restore`. `z` is not valid.
+    negated, negative : Out
+        With signs only, see `gateware.signs.negative_members`.
     """
 
     def __init__(self, engine: GoldenEngine):
         self._golden = engine
-        word = signed(engine.value_bits)
+        words = data.ArrayLayout(signed(engine.value_bits), engine.words)
         super().__init__(
             {
-                "z": Out(stream.Signature(data.ArrayLayout(word, engine.words))),
+                "z": Out(stream.Signature(words)),
                 "capture": In(1),
                 "restore": In(1),
                 "start": In(1),
                 "start_index": In(SEED_BITS),
                 "busy": Out(1),
+                **(negative_members(engine.signs, words=words) if engine.signs else {}),
             }
         )
 
@@ -151,7 +158,28 @@ class SeededEngine(wiring.Component):
             self.z.valid.eq(~loading),
             self.busy.eq(loading),
         ]
-        # In one assignment: with one for each of 1024 words, Amaranth takes ten times as long.
         zeros = Const(0, golden.max_exponent)
-        m.d.comb += self.z.payload.as_value().eq(Cat(Cat(zeros, word) for word in source.words))
+        if golden.words <= _FEW:
+            # One by one: lanes that reuse a word are then copies of it and not of one another,
+            # which simulators would take for a loop.
+            for word, value in zip(self.z.payload, source.words, strict=True):
+                m.d.comb += word.eq(Cat(zeros, value))
+        else:
+            words = Cat(Cat(zeros, word) for word in source.words)
+            m.d.comb += self.z.payload.as_value().eq(words)
+        if golden.signs is not None:
+            # Words are odd, so the lowest bit stays and all others are inverted.
+            assert isinstance(sequence, golden_wide.UniformSequence)
+            m.submodules.signs = signs = SeededSigns(golden.signs, source_signature(sequence))
+            m.d.comb += [
+                signs.clear.eq(clear),
+                signs.inject.eq(inject),
+                signs.expand.eq(loading),
+                signs.step.eq(loading | self.z.ready),
+                signs.seed.eq(seed),
+                self.negative.eq(signs.negative),
+                self.negated.as_value().eq(
+                    Cat(Cat(zeros, word[0], ~word[1:]) for word in source.words)
+                ),
+            ]
         return m

@@ -7,8 +7,11 @@ from .engine import Engine
 from .seeded import SeededEngine
 
 
-def engine_for(model: AnyEngine) -> Engine | SeededEngine:
-    """Return the engine that gives a model's words. Both have the same ports."""
+def engine_for(model: AnyEngine, *, shows_exponent: bool = False) -> Engine | SeededEngine:
+    """Return the engine that gives a model's words. Both have the same ports.
+
+    Only groups with different exponents, which no seeded source has, can show theirs.
+    """
     if isinstance(model, GoldenSeededEngine):
         return SeededEngine(model)
-    return Engine(model)
+    return Engine(model, shows_exponent=shows_exponent)

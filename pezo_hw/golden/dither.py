@@ -17,7 +17,7 @@ from . import lfsr, matrices
 STATE_BITS = 64
 SEED_BITS = 32
 # Clocks that mix a seed before its state is used: each state bit then depends on all bits of the
-# seed.
+# seed. A power of two.
 WARM_UP = 16
 
 
@@ -47,22 +47,33 @@ def _power(log2_steps: int) -> lfsr.Matrix:
 
 
 @cache
-def _columns(log2_steps: int) -> NDArray[np.uint64]:
-    """Return the column masks of M^(2^log2_steps)."""
-    return np.array(lfsr.transpose(_power(log2_steps)), dtype=np.uint64)
+def _tables(log2_steps: int) -> NDArray[np.uint64]:
+    """Return M^(2^log2_steps) as the images of the 256 values of each byte, shape (8, 256)."""
+    columns = np.array(lfsr.transpose(_power(log2_steps)), dtype=np.uint64).reshape(-1, 8)
+    tables = np.zeros((len(columns), 256), dtype=np.uint64)
+    for bit in range(8):
+        # Entries with this bit are those without it, changed by the bit's column.
+        size = 1 << bit
+        tables[:, size : 2 * size] = tables[:, :size] ^ columns[:, bit, None]
+    return tables
+
+
+def _apply(log2_steps: int, states: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the states 2^log2_steps beats later."""
+    parts = states.astype("<u8").view(np.uint8).reshape(-1, STATE_BITS // 8)
+    images = _tables(log2_steps)[np.arange(STATE_BITS // 8), parts]
+    return np.bitwise_xor.reduce(images, axis=1)
 
 
 def state_bits(seed: int, count: int) -> NDArray[np.uint8]:
     """Return the bits of the states of `count` beats after the warm-up, shape (count, 64)."""
     states = np.empty(count, dtype=np.uint64)
-    states[:1] = lfsr.step(matrices.DITHER_64, load(seed), count=WARM_UP)
+    states[:1] = _apply(WARM_UP.bit_length() - 1, np.array([load(seed)], dtype=np.uint64))
     # Each round doubles the states that are known.
     done, log2_steps = 1, 0
     while done < count:
         known = states[: min(done, count - done)]
-        further = np.zeros_like(known)
-        for i, column in enumerate(_columns(log2_steps)):
-            further ^= (known >> np.uint64(i) & np.uint64(1)) * column
+        further = _apply(log2_steps, known)
         states[done : done + len(further)] = further
         done *= 2
         log2_steps += 1
@@ -84,9 +95,15 @@ def dither(seed: int, count: int, *, words: int, shift: int) -> NDArray[np.int64
     shift : int
         S, at most 53 bits of dither: sums of powers of two are exact in float64 up to there.
     """
-    bits = state_bits(seed, count)
+    return (state_bits(seed, count) @ _places(words, shift)).astype(np.int64)
+
+
+@cache
+def _places(words: int, shift: int) -> NDArray[np.float64]:
+    """Return what each state bit adds to each word's dither, shape (64, W)."""
     order = bit_order(words, shift=shift)
-    weights = np.zeros((STATE_BITS, words))
+    places = np.zeros((STATE_BITS, words))
     for j in range(words):
-        weights[order[j], j] = 2.0 ** np.arange(shift)
-    return (bits @ weights).astype(np.int64)
+        places[order[j], j] = 2.0 ** np.arange(shift)
+    places.setflags(write=False)
+    return places

@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from . import bank, cyclic, gaussian_clt, gaussian_tree, lfsr, matrices, norm, pool, reuse, wide
 from .seeded import SeededEngine, SeededSequence
+from .signs import cyclic_of
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config, OnTheFlySource
@@ -75,6 +77,8 @@ class Engine:
     ----------
     sequence : Bank or Pool
         The unscaled groups.
+    signs : CyclicSigns or None
+        Signs of the blocks of lanes; they make K that of words and signs together.
     index : int
         k, index of the group that comes next, 0 to K - 1.
     captured : int
@@ -90,7 +94,10 @@ class Engine:
         self.words = config.words
         self.lane_count = config.reuse.lanes
         self.stride = config.reuse.stride
+        self.signs = cyclic_of(config)
         self.period = self.sequence.period
+        if self.signs is not None:
+            self.period = math.lcm(self.period, self.signs.period)
         self.exponent_table = self._exponent_table(config)
         self.reset_index = 0
         self.index = 0
@@ -109,8 +116,12 @@ class Engine:
 
     @property
     def index_bits(self) -> int:
-        """Bits of a group index."""
-        return max(1, (self.period - 1).bit_length())
+        """Bits of the group index that the hardware can be told to start at.
+
+        With signs K is more groups than anybody waits for; then these are the groups in which the
+        words come up for the first time.
+        """
+        return max(1, (self.sequence.period - 1).bit_length())
 
     @property
     def scale(self) -> float:
@@ -124,8 +135,12 @@ class Engine:
 
     @property
     def prefetched(self) -> bool:
-        """Whether the hardware needs a register behind the source: for shifters or a block RAM."""
-        return self.live or not isinstance(self.sequence, bank.Bank)
+        """Whether the hardware needs a register behind the source.
+
+        For shifters or a block RAM, or for the words and their negatives.
+        """
+        signed = self.signs is not None
+        return self.live or signed or not isinstance(self.sequence, bank.Bank)
 
     @property
     def restore_clocks(self) -> int:
@@ -182,7 +197,10 @@ class Engine:
 
     def lanes(self, start: int, count: int) -> NDArray[np.integer]:
         """Return the scaled lane values of `count` groups, shape (count, P)."""
-        return reuse.spread(self.scaled(start, count), lanes=self.lane_count, stride=self.stride)
+        lanes = reuse.spread(self.scaled(start, count), lanes=self.lane_count, stride=self.stride)
+        if self.signs is None:
+            return lanes
+        return reuse.signed(lanes, self.signs.values(start, count))
 
     def start(self, index: int) -> None:
         """Choose the index, modulo K as the hardware does, and make it the start of the step."""

@@ -1,4 +1,7 @@
-"""Which word of a group each lane gets: lane m W + j gets word (j + m stride) mod W."""
+"""Which word of a group each lane gets: lane m W + j gets word (j + m stride) mod W.
+
+Where blocks have signs, lane m W + j has this word times the sign of block m.
+"""
 
 from __future__ import annotations
 
@@ -51,3 +54,10 @@ def spread(values: NDArray[_Integer], *, lanes: int, stride: int) -> NDArray[_In
         moved[:, done : done + more] = moved[:, :more]
         done += more
     return moved.view(values.dtype)
+
+
+def signed(values: NDArray[_Integer], signs: NDArray[np.integer]) -> NDArray[_Integer]:
+    """Return lane values (G, P) with the signs (G, B) of their blocks."""
+    count, blocks = signs.shape
+    by_block = values.reshape(count, blocks, -1) * signs[:, :, None].astype(values.dtype)
+    return by_block.reshape(values.shape)

@@ -7,6 +7,7 @@ a stream of its own, and `restore` expands the seed again. Nothing else has to b
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,6 +19,8 @@ from . import reuse
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
+
+    from .signs import SeededSigns
 
 SEED_BITS = 32
 SEEDS = 1 << SEED_BITS
@@ -101,6 +104,8 @@ class SeededEngine:
     ----------
     reset_seed, reset_index : int
         The seed after a reset.
+    signs : SeededSigns or None
+        Signs of the blocks of lanes; they make K that of words and signs together.
     seed : int
         The seed whose stream is read.
     index : int
@@ -122,6 +127,7 @@ class SeededEngine:
         self.stride = config.reuse.stride
         self.load_clocks = sequence.load_clocks
         self.reset_seed = self.reset_index = config.source.seed
+        self.signs = _signs_of(config)
         self._exponent = self._choose_exponent(config)
         self.seed = self.captured = self.reset_index
         self.index = 0
@@ -139,7 +145,9 @@ class SeededEngine:
     @property
     def period(self) -> int:
         """Groups after which the stream of a seed repeats."""
-        return self.sequence.period
+        if self.signs is None:
+            return self.sequence.period
+        return math.lcm(self.sequence.period, self.signs.period)
 
     @property
     def restore_clocks(self) -> int:
@@ -197,7 +205,10 @@ class SeededEngine:
 
     def lanes(self, start: int, count: int) -> NDArray[np.integer]:
         """Return the scaled lane values of `count` groups, shape (count, P)."""
-        return reuse.spread(self.scaled(start, count), lanes=self.lane_count, stride=self.stride)
+        lanes = reuse.spread(self.scaled(start, count), lanes=self.lane_count, stride=self.stride)
+        if self.signs is None:
+            return lanes
+        return reuse.signed(lanes, self.signs.values(self.seed, start, count))
 
     def start(self, index: int) -> None:
         """Choose the seed, modulo 2^32 as the port does, and begin its stream."""
@@ -218,3 +229,10 @@ class SeededEngine:
         words = self.scaled(self.index, count)
         self.index += count
         return words
+
+
+def _signs_of(config: Config) -> SeededSigns | None:
+    # Here and not at the top: their generator is a sequence of this module.
+    from .signs import seeded_of
+
+    return seeded_of(config)

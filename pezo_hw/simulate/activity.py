@@ -24,6 +24,7 @@ from pezo_hw.config import Config
 from pezo_hw.errors import CheckFailed, PezoError
 from pezo_hw.export import folder
 from pezo_hw.export.rtl import Core, build
+from pezo_hw.gateware.ip import StepIp
 from pezo_hw.golden.step import StepCore
 from pezo_hw.simulate import saif
 from pezo_hw.simulate.design import Design
@@ -241,11 +242,8 @@ def _step(session: _Session, core: Core, groups: int) -> Bits:
     k, coefficient, seed = 1, 3 << (zo.coefficient_bits - 4), 1
 
     session.reset()
-    session.wait_for("busy", value=False)
-    session.set(go=1, beats=beats, k=k, coefficient=coefficient, dither_seed=seed)
-    session.simulation.settle()
-    session.clock()
-    session.set(go=0, m_axis_tready=1, s_axis_tvalid=1)
+    _go(session, core, beats=beats, k=k, coefficient=coefficient, dither_seed=seed)
+    session.set(m_axis_tready=1, s_axis_tvalid=1)
     session.set(s_axis_tkeep=-1)
     rows: list[Bits] = []
     taken = 0
@@ -267,6 +265,36 @@ def _step(session: _Session, core: Core, groups: int) -> Bits:
     golden = result.weights.reshape(beats, lanes)[: groups + 1]
     _compare(_numbers(samples, bits=weights.bits), golden)
     return samples
+
+
+def _go(session: _Session, core: Core, **commands: int) -> None:
+    """Begin a sweep."""
+    if not isinstance(core.component, StepIp):
+        session.wait_for("busy", value=False)
+        session.set(go=1, **commands)
+        session.simulation.settle()
+        session.clock()
+        session.set(go=0)
+        return
+    registers = core.component.registers
+    session.set(s_axi_bready=1, s_axi_wstrb=-1)
+    words = [
+        ("SWEEP", registers["SWEEP"].pack(k=commands["k"])),
+        ("LENGTH", commands["beats"]),
+        ("COEFFICIENT", registers["COEFFICIENT"].pack(c=commands["coefficient"])),
+        *([("DITHER_SEED", commands["dither_seed"])] if "DITHER_SEED" in registers else []),
+        ("CONTROL", registers["CONTROL"].pack(go=1)),
+    ]
+    for name, word in words:
+        session.set(s_axi_awvalid=1, s_axi_wvalid=1)
+        session.set(s_axi_awaddr=registers[name].address(), s_axi_wdata=word)
+        # Both are taken in the first clock, as none waits.
+        session.simulation.settle()
+        session.clock()
+        session.set(s_axi_awvalid=0, s_axi_wvalid=0)
+        session.wait_for("s_axi_bvalid", value=True)
+        session.clock()
+    session.set(s_axi_bready=0)
 
 
 _STIMULI: Mapping[str, Callable[[_Session, Core, int], Bits]] = {

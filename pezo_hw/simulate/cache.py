@@ -18,6 +18,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from pezo_hw.caches import enabled, root
+
 #: Entries kept; a build of a large core takes about 3 MB.
 KEEP = 256
 # Never removed before this age in seconds: another process may be about to use it.
@@ -29,11 +31,7 @@ def default_root() -> Path:
 
     ``PEZO_CACHE=off`` turns that off: then it is a folder that goes when the process ends.
     """
-    if os.environ.get("PEZO_CACHE", "").lower() == "off":
-        return _private_root()
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG rules say that a relative path is to be ignored.
-    return (base if base.is_absolute() else Path.home() / ".cache") / "pezo" / "simulate"
+    return root("simulate") if enabled() else _private_root()
 
 
 def digest(parts: Iterable[str | bytes]) -> str:

@@ -66,10 +66,14 @@ class Report:
             "restore_to_valid": "restore to group",
             "start_to_valid": "start to first group" if self.seeded else "start to group k",
             "sweep_overhead": "sweep of B beats",
+            "sweep_overhead_inline": "the same, inline",
+            "sweep_overhead_inline_both": "the same, inline-both",
+            "sweep_overhead_fused": "the same, fused",
         }
-        prefix = {"start_to_valid": "" if self.seeded else "k + ", "sweep_overhead": "B + "}
+        starts = "" if self.seeded else "k + "
         for key, clocks in self.latencies.items():
-            facts.append((names[key], f"{prefix.get(key, '')}{clocks} clocks"))
+            prefix = starts if key == "start_to_valid" else "B + " * key.startswith("sweep")
+            facts.append((names[key], f"{prefix}{clocks} clocks"))
         facts.append(
             ("time", f"{result.build_seconds:.1f} s build, {result.run_seconds:.1f} s run")
         )

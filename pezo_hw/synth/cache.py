@@ -9,24 +9,21 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
 import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pezo_hw.caches import enabled, root
+
 __all__ = ["default_root", "directory", "enabled", "key", "load", "store"]
 
 # Part of every key: raise it when what is stored changes.
 _FORMAT = 1
-# A netlist takes some 100 kB compressed; this keeps the cache below some 20 MB.
-_ENTRIES = 200
-
-
-def enabled() -> bool:
-    """Return whether results are kept, which ``PEZO_CACHE=off`` prevents."""
-    return os.environ.get("PEZO_CACHE", "").lower() != "off"
+# A netlist takes some 100 kB compressed; this keeps the cache below some 50 MB, and a comparison of
+# all sources takes some 100 entries.
+_ENTRIES = 500
 
 
 def directory() -> Path:
@@ -36,10 +33,7 @@ def directory() -> Path:
 
 def default_root() -> Path:
     """Return where results are kept: ``$XDG_CACHE_HOME/pezo/synth``."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # The XDG rules say that a relative path is to be ignored.
-    root = base if base.is_absolute() else Path.home() / ".cache"
-    return root / "pezo" / "synth"
+    return root("synth")
 
 
 def key(*parts: str | bytes) -> str:

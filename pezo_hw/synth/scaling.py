@@ -18,7 +18,7 @@ from pezo_hw.synth import published
 from pezo_hw.synth.boards import Board
 from pezo_hw.synth.counts import COLUMNS
 
-__all__ = ["SAMPLES", "TOLERANCE", "samples", "scale"]
+__all__ = ["PLACED", "SAMPLES", "TOLERANCE", "samples", "scale"]
 
 SAMPLES: Mapping[str, tuple[int, int, int]] = MappingProxyType(
     {
@@ -28,6 +28,12 @@ SAMPLES: Mapping[str, tuple[int, int, int]] = MappingProxyType(
     }
 )
 """Numbers of lanes that are synthesised, ascending, by ``source.kind``; others are not scaled."""
+
+PLACED: Mapping[str, int] = MappingProxyType({"gaussian-tree": 8, "gaussian-clt": 16})
+"""Lanes that are placed and routed instead of all of them, by ``source.kind``.
+
+Few are enough: the paths lie within lanes. More of them take longer and are hardly slower.
+"""
 
 TOLERANCE = 0.04
 """How far the LUTs and flip-flops of the middle number of lanes may be off the line, as a part."""

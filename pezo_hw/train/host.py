@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pezo_hw.golden.step import Arithmetic
+
+if TYPE_CHECKING:
+    from pezo_hw.driver.sweep import Description
 
 
 def to_fixed(weights: NDArray[np.floating], *, arithmetic: Arithmetic) -> NDArray[np.int64]:
@@ -57,3 +63,36 @@ def coefficient(
     real = rate * leftover**2 * gradient * 2.0 ** (arithmetic.frac + arithmetic.shift - (bits - 1))
     limit = (1 << (arithmetic.coefficient_bits - 1)) - 1
     return int(max(-limit, min(limit, round(real))))
+
+
+def sign_coefficient(
+    loss_plus: float, loss_minus: float, *, rate: float, arithmetic: Arithmetic
+) -> int:
+    """Return C of a ZOQO step, eta_q sign(L+ - L-) in whole weight LSBs.
+
+    eta_q = max(floor(eta / s), 1) with the weights' step s = 2^-frac.
+    """
+    limit = (1 << (arithmetic.coefficient_bits - 1)) - 1
+    size = min(limit, max(math.floor(rate * 2**arithmetic.frac), 1))
+    return size * int(np.sign(loss_plus - loss_minus))
+
+
+def coefficient_of(
+    loss_plus: float, loss_minus: float, *, rate: float, description: Description
+) -> int:
+    """Return C for the two losses of a step, by the update rule of the core.
+
+    A loss that is not a number or infinite gives 0: the step changes nothing.
+    """
+    if not math.isfinite(loss_plus - loss_minus):
+        return 0
+    arithmetic = description.arithmetic
+    if description.update == "zoqo":
+        return sign_coefficient(loss_plus, loss_minus, rate=rate, arithmetic=arithmetic)
+    return coefficient(
+        projected_gradient(loss_plus, loss_minus, epsilon=description.epsilon),
+        rate=rate,
+        bits=description.fraction_bits + 1,
+        leftover=description.leftover,
+        arithmetic=arithmetic,
+    )

@@ -13,14 +13,18 @@ Between two calls of `Bench.clock` the simulation stands at a falling edge: what
 holds at the next rising edge, and what is read then is the state after the last one.
 """
 
+from kit.axi_lite import OKAY, SLVERR, AxiLite
 from kit.bench import Agent, Bench
 from kit.stalls import STALLS, Stalls, make_stalls
 from kit.streams import StreamMonitor, StreamSink, StreamSource
 from kit.values import pack, unpack
 
 __all__ = [
+    "OKAY",
+    "SLVERR",
     "STALLS",
     "Agent",
+    "AxiLite",
     "Bench",
     "Stalls",
     "StreamMonitor",

@@ -12,9 +12,9 @@ import pytest
 import typer
 import typer.core
 
-from pezo_hw.cli import report as reports
 from pezo_hw.cli.main import app, main
 from pezo_hw.cli.progress import Progress
+from pezo_hw.synth import cores
 from pezo_hw.synth import place as placing
 from scripts import check_baselines
 
@@ -131,7 +131,7 @@ def test_bad_options_are_found_before_anything_takes_long(
     placed = _baseline()
     placed["bigger_is_better"]["figures"] = {"fmax_mhz": 1.0}
     (tmp_path / "placed.json").write_text(json.dumps(placed))
-    monkeypatch.setattr(reports, "report", _fail)
+    monkeypatch.setattr(cores, "report", _fail)
     assert main(["report", "tiny", *(text.replace("@", str(tmp_path)) for text in options)]) == 2
     assert message in capsys.readouterr().err.splitlines()[-1]
 

@@ -26,7 +26,7 @@ UNKNOWN: list[tuple[str, str, str]] = [
     (
         "fly",
         "reuse.qqqq",
-        r"unknown key reuse\.qqqq; the keys of \[reuse\] are lanes and stride",
+        r"unknown key reuse\.qqqq; the keys of \[reuse\] are lanes, stride and signs",
     ),
     (
         "fly",
@@ -51,14 +51,15 @@ SECTIONS: list[tuple[str, Any, str]] = [
     (
         "qqqq",
         {},
-        r"unknown section \[qqqq\]; the sections are core, source, scaling, reuse, weights and zo",
+        r"unknown section \[qqqq\]; the sections are core, source, scaling, reuse, weights, "
+        r"zo and control",
     ),
     ("lanes", 8, r"unknown key lanes outside any section; it belongs to \[reuse\]"),
     (
         "qqqq",
         8,
         r"unknown key qqqq outside any section; the sections are core, source, scaling, reuse, "
-        r"weights and zo",
+        r"weights, zo and control",
     ),
     ("core", 3, r"core must be a section, not 3; write \[core\] and its keys below it"),
     ("source", "x", r'source must be a section, not "x"; write \[source\] and its keys below it'),
@@ -118,7 +119,6 @@ def test_sections(on_the_fly: Any, section: str, value: Any, pattern: str) -> No
         ("fly", "reuse.lanes"),
         ("step", "weights.bits"),
         ("step", "weights.frac"),
-        ("step", "zo.epsilon_log2"),
     ],
 )
 def test_required_keys(bases: Any, base: str, key: str) -> None:

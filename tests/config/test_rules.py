@@ -14,6 +14,7 @@ from pezo_hw.config import rules as rules_module
 from pezo_hw.config.models import Config
 from pezo_hw.errors import PezoError
 from pezo_hw.golden import lfsr
+from tests.config import signs_cases, zo_cases
 
 _STEP_8: dict[str, Any] = {"weights.bits": 8, "weights.frac": 7, "zo.epsilon_log2": 0}
 
@@ -155,25 +156,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         r"weights\.frac must be below weights\.bits = 8, not 13; use 7 or less",
     ),
     (
-        "step",
-        {"zo.epsilon_log2": -14},
-        r"zo\.epsilon_log2 must be at least -weights\.frac = -13, not -14: an epsilon below one "
-        r"weight LSB leaves nothing of the perturbation; use -13 or weights\.frac = 14",
-    ),
-    (
-        "step",
-        {"zo.epsilon_log2": -(10**6)},
-        r"zo\.epsilon_log2 must be at least -weights\.frac = -13, not -1000000: an epsilon below "
-        r"one weight LSB leaves nothing of the perturbation; use -13",
-    ),
-    (
-        "step",
-        {"weights.frac": 14, "zo.epsilon_log2": 0},
-        r"zo\.epsilon_log2 must be at most -1, not 0: the perturbation is wider than the weight "
-        r"\(2 epsilon z reaches 65024 LSBs with words scaled by 2\^1, a weight of 16 bits "
-        r"32767\); use -1",
-    ),
-    (
         "wide",
         {"scaling.mode": "group"},
         r'scaling\.mode must be "none" or "constant" for source\.kind = "wide-uniform", whose '
@@ -217,6 +199,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         r"\(2 epsilon z reaches 256 LSBs with words scaled by 2\^0, a weight of 8 bits 127\); "
         r"use -2",
     ),
+    *zo_cases.BAD,
+    *signs_cases.BAD,
 ]
 
 LEGAL: list[tuple[str, dict[str, Any]]] = [
@@ -245,6 +229,8 @@ LEGAL: list[tuple[str, dict[str, Any]]] = [
     ("signs", {"reuse.lanes": 1024}),
     ("signs", {"reuse.lanes": 1}),
     ("signs", {"core.kind": "zo-step", **_STEP_8, "zo.epsilon_log2": -2}),
+    *zo_cases.LEGAL,
+    *signs_cases.LEGAL,
 ]
 
 

@@ -254,6 +254,9 @@ class Opened:
             if domain != "comb":
                 self.registers[path] = signal
 
+    def __contains__(self, path: str) -> bool:
+        return path in self.signals
+
     def __getitem__(self, path: str) -> Any:
         """Return the signal of a path, or of the only path that ends with it."""
         if path in self.signals:

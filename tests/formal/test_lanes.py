@@ -59,15 +59,17 @@ class Description:
         ]
         self.last = [Signal(name=f"{name}_last_{stage}") for stage in range(3)]
         self.valid = [Signal(name=f"{name}_valid_{stage}") for stage in range(3)]
-        before: list[list[Any]] = [exact, [taken.payload.keep, taken.payload.last, taken.valid]]
+        before: list[Any] = exact
+        keep, last, valid = taken.payload.keep, taken.payload.last, taken.valid
         for stage in range(3):
-            states = [self.keep[stage], self.last[stage], self.valid[stage]]
+            # Loaded with a beat only, so that nothing toggles without one.
+            with m.If(enable & valid):
+                m.d.sync += [q.eq(d) for q, d in zip(self.differences[stage], before, strict=True)]
+                m.d.sync += [self.keep[stage].eq(keep), self.last[stage].eq(last)]
             with m.If(enable):
-                m.d.sync += [
-                    q.eq(d) for q, d in zip(self.differences[stage], before[0], strict=True)
-                ]
-                m.d.sync += [q.eq(d) for q, d in zip(states, before[1], strict=True)]
-            before = [list(self.differences[stage]), states]
+                m.d.sync += self.valid[stage].eq(valid)
+            before = self.differences[stage]
+            keep, last, valid = self.keep[stage], self.last[stage], self.valid[stage]
 
         acted = [
             _clamped(self.differences[0][i], bits=bits)[1] & self.keep[0][i * bits // 8]

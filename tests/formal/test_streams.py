@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amaranth import Cat, Module, Signal
+from amaranth import Module, Signal
 from amaranth.lib import wiring
 
 from pezo_hw import config
@@ -14,24 +14,10 @@ from pezo_hw.gateware.words import WordPath
 from pezo_hw.golden import dither
 from pezo_hw.golden.engine import Engine
 from pezo_hw.golden.step import Arithmetic
-from tests.formal.sby import Opened, Proof
+from tests.formal.sby import Proof
+from tests.formal.step_streams import add, configured, describe, free
 
-
-def _config(*, frac: int) -> config.Config:
-    """Return the smallest step core: the perturbation drops 6 - `frac` bits, or none."""
-    return config.from_mapping(
-        {
-            "core": {"name": "step", "kind": "zo-step", "board": "zcu102"},
-            "source": {"kind": "on-the-fly", "generators": 2, "bits": 4},
-            "scaling": {"mode": "none"},
-            "reuse": {"lanes": 2},
-            "weights": {"bits": 8, "frac": frac},
-            "zo": {"epsilon_log2": -3, "coefficient_bits": 8, "coefficient_shift": 4},
-        }
-    )
-
-
-EXACT, ROUNDED = _config(frac=6), _config(frac=4)
+EXACT, ROUNDED = configured(frac=6), configured(frac=4)
 
 
 def _add_word_path(proof: Proof, name: str, given: config.Config, *, exact: bool) -> None:
@@ -44,48 +30,11 @@ def _add_word_path(proof: Proof, name: str, given: config.Config, *, exact: bool
     proof.stable(name, component.change, dropped=component.clear)
 
 
-def _free_step_core(proof: Proof, core: Any) -> None:
-    command = core.command
-    proof.free(command.go, command.beats, command.k, command.coefficient, command.dither_seed)
-    proof.free(command.capture, command.start, command.start_index)
-    proof.free(core.weights_in.valid, core.weights_in.payload, core.weights_out.ready)
-
-
-def _describe_step_core(proof: Proof, name: str, core: Any) -> None:
-    command, weights_in, weights_out = core.command, core.weights_in, core.weights_out
-    _free_step_core(proof, core)
-    proof.stable(name, weights_out)
-    # No weight is taken outside a sweep, and all have left when it ends.
-    proof.always(f"{name}_idle", command.busy | ~weights_in.ready)
-    proof.always(f"{name}_drained", ~command.done | ~(weights_out.valid | weights_in.ready))
-    # A status that software reads between sweeps does not move there.
-    ends = proof.past(~command.busy & ~command.go) & ~proof.was_reset
-    proof.always(
-        f"{name}_count_kept",
-        ~ends | (command.saturations == proof.past(command.saturations)),
-    )
-
-
-def _add_step_core(proof: Proof, name: str, given: config.Config) -> None:
-    core = StepCore(given, model=Engine(given))
-    inside = Opened(core)
-    proof.m.submodules[name] = inside.fragment
-    _describe_step_core(proof, name, core)
-    # What the induction needs to know: nothing is on its way before a sweep, and only what is on
-    # its way is counted.
-    before = inside["control/idle"] | inside["control/mix"]
-    proof.always(f"{name}_empty", ~before | inside["empty"])
-    counting = inside["counting"]
-    limited = Cat(inside[f"limited_{i}"] for i in range(2))
-    proof.always(f"{name}_limited", ~limited.any() | counting[0])
-    proof.always(f"{name}_counted", ~inside["count_0_0"].any() | counting[1])
-
-
 def test_streams_wait_for_ready() -> None:
     proof = Proof()
     _add_word_path(proof, "exact", EXACT, exact=True)
     _add_word_path(proof, "rounded", ROUNDED, exact=False)
-    _add_step_core(proof, "core", EXACT)
+    add(proof, "core", EXACT)
     proof.prove(depth=2)
 
 
@@ -162,7 +111,7 @@ def test_broken_streams_are_caught() -> None:
     for name, (mutant, _) in mutants.items():
         core = mutant(EXACT)
         proof.m.submodules[name] = core
-        _describe_step_core(proof, name, core)
+        describe(proof, name, core)
         _search(proof, core)
     proof.cover(depth=14)
 
@@ -172,7 +121,7 @@ def test_a_sweep_ends() -> None:
     proof = Proof()
     core = StepCore(EXACT, model=Engine(EXACT))
     proof.m.submodules.core = core
-    _free_step_core(proof, core)
+    free(proof, core)
     _search(proof, core)
     command = core.command
     leaves = core.weights_out.valid & core.weights_out.ready
@@ -180,7 +129,7 @@ def test_a_sweep_ends() -> None:
     with proof.m.If(leaves):
         proof.m.d.sync += beats.eq(beats + 1)
     proof.reach("last_beat", leaves & core.weights_out.payload.last & (beats == 1))
-    proof.reach("done", command.done & (beats == 2) & ~command.tlast_error)
+    proof.reach("done", command.done & (beats == 2) & ~command.tlast_early)
     proof.reach("limited", command.done & (command.saturations == 4))
-    proof.reach("tlast_early", command.done & command.tlast_error & (beats == 1))
+    proof.reach("tlast_early", command.done & command.tlast_early & (beats == 1))
     proof.cover(depth=18)

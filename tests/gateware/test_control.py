@@ -4,18 +4,50 @@ import random
 from typing import Any
 
 import pytest
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
-from pezo_hw.gateware.control import Control, command_signature
+from pezo_hw.gateware.control import Control, Length, command_signature
 from pezo_hw.golden import dither
 from tests.gateware.benches import run
 
 
-def _control() -> Control:
-    signature = command_signature(coefficient_bits=10, index_bits=4)
-    return Control(signature, saturated_bits=3)
+class Sequencer(wiring.Component):
+    """The control and the count of its groups."""
+
+    def __init__(self, schedule: str = "in-place"):
+        signature = command_signature(coefficient_bits=10, index_bits=4, schedule=schedule)
+        self._control = Control(signature, saturated_bits=3, schedule=schedule)
+        members = dict(self._control.signature.members)
+        members["last"] = members["last"].flip()
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.control = control = self._control
+        m.submodules.length = length = Length()
+        for name, member in self.signature.members.items():
+            if name == "command":
+                wiring.connect(m, wiring.flipped(self.command), control.command)
+            elif name != "last":
+                inner, outer = getattr(control, name), getattr(self, name)
+                m.d.comb += inner.eq(outer) if member.flow is In else outer.eq(inner)
+        m.d.comb += [
+            length.load.eq(control.restore),
+            length.beats.eq(self.command.beats),
+            length.step.eq(self.issued),
+            control.last.eq(length.last),
+            self.last.eq(length.last),
+        ]
+        return m
 
 
-async def _go(ctx: Any, dut: Control, **given: int) -> None:
+def _control() -> Sequencer:
+    return Sequencer()
+
+
+async def _go(ctx: Any, dut: Sequencer, **given: int) -> None:
     """Raise `go` for a clock, after which the commands change."""
     for name, value in given.items():
         ctx.set(getattr(dut.command, name), value)
@@ -26,7 +58,7 @@ async def _go(ctx: Any, dut: Control, **given: int) -> None:
         ctx.set(getattr(dut.command, name), 0)
 
 
-async def _mix(ctx: Any, dut: Control) -> None:
+async def _mix(ctx: Any, dut: Sequencer) -> None:
     """Follow the clocks in which the dither's seed is mixed."""
     for _ in range(dither.WARM_UP):
         assert ctx.get(dut.mix) and ctx.get(dut.command.busy)
@@ -67,10 +99,12 @@ def test_a_sweep_issues_its_beats(beats: int, stalls: float) -> None:
         for _ in range(3):
             assert not ctx.get(dut.issue) and ctx.get(dut.run) and ctx.get(dut.command.busy)
             await ctx.tick()
-        ctx.set(dut.ended, 1)
+        ctx.set(dut.taken, 1)
+        ctx.set(dut.tlast, 1)
+        ctx.set(dut.final, 1)
         ctx.set(dut.empty, 0)
         await ctx.tick()
-        ctx.set(dut.ended, 0)
+        ctx.set(dut.taken, 0)
         for _ in range(3):
             assert ctx.get(dut.command.busy) and not ctx.get(dut.run)
             assert not ctx.get(dut.command.done)
@@ -79,7 +113,8 @@ def test_a_sweep_issues_its_beats(beats: int, stalls: float) -> None:
         assert ctx.get(dut.command.done)
         await ctx.tick()
         assert not ctx.get(dut.command.done) and not ctx.get(dut.command.busy)
-        assert not ctx.get(dut.command.tlast_error)
+        assert not ctx.get(dut.command.tlast_early) and not ctx.get(dut.command.tlast_late)
+        assert not ctx.get(dut.command.aborted) and ctx.get(dut.command.beats_done) == 1
 
     run(dut, bench)
 
@@ -99,10 +134,11 @@ def test_limits_add_up_and_are_cleared_by_the_next_sweep() -> None:
             ctx.set(dut.saturated, 0)
             assert ctx.get(dut.command.saturations) == sum(counts)
             ctx.set(dut.issued, 1)
-            ctx.set(dut.ended, 1)
+            ctx.set(dut.taken, 1)
+            ctx.set(dut.final, 1)
             await ctx.tick()
             ctx.set(dut.issued, 0)
-            ctx.set(dut.ended, 0)
+            ctx.set(dut.taken, 0)
             ctx.set(dut.empty, 1)
             await ctx.tick().repeat(5)
             ctx.set(dut.empty, 0)
@@ -113,26 +149,160 @@ def test_limits_add_up_and_are_cleared_by_the_next_sweep() -> None:
     run(dut, bench)
 
 
-def test_an_early_end_stops_the_groups_and_is_reported() -> None:
+@pytest.mark.parametrize(("tlast", "final"), [(1, 0), (0, 1)])
+def test_an_end_that_does_not_fit_stops_the_groups_and_is_reported(tlast: int, final: int) -> None:
     dut = _control()
 
     async def bench(ctx: Any) -> None:
         await _go(ctx, dut, beats=100)
         await _mix(ctx, dut)
         ctx.set(dut.issued, 1)
+        ctx.set(dut.taken, 1)
         await ctx.tick().repeat(5)
-        ctx.set(dut.ended, 1)
-        ctx.set(dut.mismatch, 1)
+        ctx.set(dut.tlast, tlast)
+        ctx.set(dut.final, final)
         await ctx.tick()
-        ctx.set(dut.ended, 0)
+        ctx.set(dut.taken, 0)
         ctx.set(dut.issued, 0)
         assert not ctx.get(dut.issue) and not ctx.get(dut.run)
-        ctx.set(dut.mismatch, 0)
         ctx.set(dut.empty, 1)
         await ctx.tick()
-        assert not ctx.get(dut.command.busy) and ctx.get(dut.command.tlast_error)
+        command = dut.command
+        assert not ctx.get(command.busy) and ctx.get(command.beats_done) == 6
+        assert (ctx.get(command.tlast_early), ctx.get(command.tlast_late)) == (tlast, final)
         await _go(ctx, dut, beats=1)
-        assert not ctx.get(dut.command.tlast_error)
+        assert not ctx.get(command.tlast_early) and not ctx.get(command.tlast_late)
+        assert not ctx.get(command.beats_done)
+
+    run(dut, bench)
+
+
+@pytest.mark.parametrize("clocks", [1, dither.WARM_UP, dither.WARM_UP + 1, dither.WARM_UP + 9])
+def test_an_abort_takes_no_further_beat(clocks: int) -> None:
+    """In the mixing, at its end, in the first clock of beats and among them."""
+    dut = _control()
+    command = dut.command
+
+    async def bench(ctx: Any) -> None:
+        # Ignored with go, as the other commands are behind it.
+        ctx.set(command.abort, 1)
+        await _go(ctx, dut, beats=100)
+        ctx.set(command.abort, 0)
+        ctx.set(dut.issued, 1)
+        ctx.set(dut.taken, 1)
+        for _ in range(clocks - 1):
+            await ctx.tick()
+        assert not ctx.get(command.aborted)
+        ctx.set(command.abort, 1)
+        await ctx.tick()
+        ctx.set(command.abort, 0)
+        taken = max(0, clocks - dither.WARM_UP)
+        for _ in range(3):
+            assert not ctx.get(dut.issue) and not ctx.get(dut.run)
+            assert ctx.get(command.busy) and not ctx.get(command.done)
+            assert ctx.get(command.aborted) and ctx.get(command.beats_done) == taken
+            await ctx.tick()
+        ctx.set(dut.empty, 1)
+        assert ctx.get(command.done)
+        await ctx.tick()
+        assert not ctx.get(command.busy) and ctx.get(command.aborted)
+        # One without a sweep does nothing, nor does it to the next sweep.
+        ctx.set(command.abort, 1)
+        await ctx.tick().repeat(2)
+        assert not ctx.get(command.busy)
+        ctx.set(command.abort, 0)
+        await _go(ctx, dut, beats=1)
+        assert not ctx.get(command.aborted)
+        await _mix(ctx, dut)
+
+    run(dut, bench)
+
+
+def test_an_abort_behind_the_last_beat_is_ignored() -> None:
+    dut = _control()
+
+    async def bench(ctx: Any) -> None:
+        await _go(ctx, dut, beats=1)
+        await _mix(ctx, dut)
+        for name in ("taken", "tlast", "final"):
+            ctx.set(getattr(dut, name), 1)
+        # With the last beat itself, and while it leaves.
+        ctx.set(dut.command.abort, 1)
+        await ctx.tick()
+        ctx.set(dut.taken, 0)
+        await ctx.tick().repeat(2)
+        assert ctx.get(dut.command.busy) and not ctx.get(dut.command.aborted)
+        ctx.set(dut.empty, 1)
+        await ctx.tick()
+        assert not ctx.get(dut.command.busy) and not ctx.get(dut.command.aborted)
+
+    run(dut, bench)
+
+
+def test_a_flush_drops_beats_up_to_tlast() -> None:
+    dut = _control()
+    command = dut.command
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dut.empty, 1)
+        ctx.set(dut.taken, 1)
+        ctx.set(command.flush, 1)
+        for _ in range(3):
+            assert ctx.get(dut.flush) and ctx.get(command.busy) and not ctx.get(command.sweeping)
+            await ctx.tick()
+        ctx.set(dut.tlast, 1)
+        await ctx.tick()
+        # No more until it has been low, and no sweep.
+        ctx.set(command.go, 1)
+        for _ in range(3):
+            assert not ctx.get(dut.flush) and ctx.get(command.busy) and not ctx.get(dut.restore)
+            await ctx.tick()
+        ctx.set(command.go, 0)
+        ctx.set(command.flush, 0)
+        assert not ctx.get(command.busy)
+        await ctx.tick()
+        ctx.set(command.flush, 1)
+        assert ctx.get(dut.flush)
+        ctx.set(command.flush, 0)
+        await ctx.tick()
+        # In a sweep it waits.
+        ctx.set(dut.tlast, 0)
+        ctx.set(dut.taken, 0)
+        await _go(ctx, dut, beats=3)
+        ctx.set(command.flush, 1)
+        assert not ctx.get(dut.flush)
+        ctx.set(command.abort, 1)
+        await ctx.tick().repeat(2)
+        assert ctx.get(dut.flush) and not ctx.get(command.beats_done)
+
+    run(dut, bench)
+
+
+# Schedule, kind: the outputs, k and C of engine A, for given k = -1 and C = 5.
+KINDS = [
+    ("inline", 0, "weights", -1, 5),
+    ("inline", 1, "plus", -1, 5),
+    ("inline", 2, "weights", -1, 5),
+    ("inline-both", 0, "weights", -1, 5),
+    ("inline-both", 1, "plus", -1, 5),
+    ("inline-both", 2, "plus minus", 1, 0),
+    ("inline-both", 3, "weights", -1, 5),
+    ("fused", 0, "weights", -1, 5),
+    ("fused", 1, "plus", -1, 5),
+    ("fused", 2, "plus minus", 0, 0),
+    ("fused", 3, "weights plus minus", -1, 5),
+]
+
+
+@pytest.mark.parametrize(("schedule", "kind", "outputs", "k", "coefficient"), KINDS)
+def test_kinds(schedule: str, kind: int, outputs: str, k: int, coefficient: int) -> None:
+    dut = Sequencer(schedule)
+
+    async def bench(ctx: Any) -> None:
+        await _go(ctx, dut, beats=3, kind=kind, k=-1, coefficient=5)
+        used = [name for name in ("weights", "plus", "minus") if ctx.get(getattr(dut, name))]
+        assert used == outputs.split()
+        assert (ctx.get(dut.k), ctx.get(dut.coefficient)) == (k, coefficient)
 
     run(dut, bench)
 

@@ -32,6 +32,7 @@ def one_by_one(
 ) -> tuple[list[int], int]:
     """Sweep in plain integers and fractions; `sign` other than -1 is a fault."""
     assert config.weights is not None and config.zo is not None
+    assert config.zo.epsilon_log2 is not None and config.zo.coefficient_shift is not None
     engine = Engine(config)
     words, lanes, stride = config.words, config.reuse.lanes, config.reuse.stride
     bits, shift = config.source.bits, config.zo.coefficient_shift

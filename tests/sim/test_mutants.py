@@ -32,6 +32,16 @@ STEP = from_mapping(
         "reuse": {"lanes": 2, "stride": 0},
         "weights": {"bits": 8, "frac": 6},
         "zo": {"epsilon_log2": -4},
+        "control": {"interface": "ports"},
+    }
+)
+# With all outputs, both engines and a table.
+FUSED = from_mapping(
+    STEP.model_dump(mode="json", exclude_none=True)
+    | {
+        "source": {"kind": "on-the-fly", "generators": 2, "bits": 5, "phases": "seeded"},
+        "zo": {"epsilon_log2": -4, "schedule": "fused"},
+        "control": {"tensors": 4},
     }
 )
 
@@ -69,7 +79,17 @@ MUTANTS: dict[str, tuple[Config, str, str]] = {
     "a tap of the dither is wrong": (STEP, r"state\[0\] \^ state\[2\]", "state[0] ^ state[1]"),
     "the seed is not mixed": (STEP, r"= mix \| (_\d+_;)", r"= \1"),
     "a late TLAST goes unseen": (
-        STEP, r"(change__payload\[\d+\]) \^ (weights_in__payload\[\d+\])", r"~\1 & \2",
+        STEP, r"\? _\d+_ : command__tlast_late;", "? 1'h0 : command__tlast_late;",
+    ),
+    "an abort is not told": (STEP, r"command__abort \? 1'h1 :", "command__abort ? 1'h0 :"),
+    "a flush does not stop": (STEP, r"command__flush \? _\d+_ : 1'h0;", "1'h0;"),
+    "an output gets its beat twice": (FUSED, r"= ~ served\[1\];", "= 1'h1;"),
+    "the second engine does not capture": (FUSED, r"= capture_b & (settings\S+);", "= 1'h0;"),
+    "the second engine perturbs inline": (FUSED, r"(live = \S+ & )minus;", r"\1 1'h1;"),
+    "a tensor is a beat short": (FUSED, r"remaining == 2'h2", "remaining == 2'h3"),
+    "the last tensor is left out": (FUSED, r"ahead == 1'h1", "ahead == 2'h2"),
+    "words with fewer bits lose their half": (
+        FUSED, r"(_\d+_) \| \{ 1'h0, half_1 \};", r"\1;",
     ),
     "the last group comes a beat early": (STEP, r"remaining == 2'h2", "remaining == 2'h3"),
     "the sweep does not capture": (STEP, r"(assign capture = )\\capture\S*\s+& last", r"\1 1'h0"),
@@ -97,7 +117,9 @@ def test_a_mutant_is_found(generated: Generated, tmp_path: Path, name: str, simu
     assert re.search("AssertionError", str(caught.value))
 
 
-@pytest.mark.parametrize("config", [TINY, BANK, POOL, STEP], ids=["tiny", "bank", "pool", "step"])
+@pytest.mark.parametrize(
+    "config", [TINY, BANK, POOL, STEP, FUSED], ids=["tiny", "bank", "pool", "step", "fused"]
+)
 def test_without_a_mutation_all_is_well(
     generated: Generated, config: Config, simulator: str
 ) -> None:

@@ -17,7 +17,7 @@ from pezo_hw.simulate.plan import Effort
 
 Generated = Callable[[Config], Path]
 
-EFFORT = Effort(groups=20_000, commands=2000)
+EFFORT = Effort(groups=9_000, commands=1200)
 
 
 def bank(generators: int, bits: int, lanes: int, *more: str) -> Config:
@@ -74,6 +74,7 @@ NOT_ON_ICARUS = {
     "bank-live": "bank-period-live",
     "bank-widest-words": "bank-constant",
     "bank-most-generators": "bank-all-states",
+    "pool-below-256": "pool-prime-31",
     "pool-zcu102-pregen": "pool-4095",
     "pool-above-256": "pool-below-256",
     "pool-most-words": "pool-two-ports",

@@ -19,7 +19,7 @@ from pezo_hw.simulate.plan import Effort
 
 Generated = Callable[[Config], Path]
 
-EFFORT = Effort(groups=2000, commands=2000)
+EFFORT = Effort(groups=1000, commands=1200)
 QUICK = Effort(groups=100, commands=800)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pezo_hw.config import Config, from_mapping, load
-from pezo_hw.gateware.words import WordPath
+from pezo_hw.gateware.words import Factors
 from pezo_hw.golden.engine import Engine
+from pezo_hw.golden.schedules import KINDS as KINDS_OF_SWEEPS
 from pezo_hw.golden.step import Arithmetic
 from pezo_hw.simulate import run
 from pezo_hw.simulate.check import compare
@@ -23,15 +25,26 @@ EFFORT = Effort(beats=300)
 LONG = Effort(beats=10_000)
 
 SEEDED = "source.phases=seeded"
+# A core behind registers has a bench of its own.
+PORTS = "control.interface=ports"
+TABLE, FUSED, BOTH = "control.tensors=9", "zo.schedule=fused", "zo.schedule=inline-both"
 
 
 def step(generators: int, bits: int, lanes: int, *more: str) -> Config:
     sizes = (f"source.generators={generators}", f"source.bits={bits}", f"reuse.lanes={lanes}")
-    return load("zcu102-step", [*sizes, f"reuse.stride={int(generators > 1)}", *more])
+    stride = f"reuse.stride={int(generators > 1)}"
+    return load("zcu102-step", [PORTS, *sizes, stride, *more])
+
+
+def zoqo(generators: int, bits: int, lanes: int, *, levels: int, more: tuple[str, ...]) -> Config:
+    mapping = step(generators, bits, lanes, *more).model_dump(mode="json", exclude_none=True)
+    mapping["zo"] = {"update": "zoqo", "levels": levels, "schedule": mapping["zo"]["schedule"]}
+    mapping["scaling"] = {"mode": "none"}
+    return from_mapping(mapping)
 
 
 def pool_step(size: int, words: int, lanes: int) -> Config:
-    mapping = load("zcu102-step").model_dump(mode="json", exclude_none=True)
+    mapping = load("zcu102-step", [PORTS]).model_dump(mode="json", exclude_none=True)
     source = {"kind": "pre-generated", "pool_size": size, "words": words, "bits": 8}
     mapping["source"] = source | {"phases": "seeded", "seed": 1}
     mapping["reuse"] = {"lanes": lanes, "stride": 2}
@@ -43,7 +56,7 @@ def eight(frac: int, epsilon_log2: int) -> tuple[str, ...]:
 
 
 CONFIGS: dict[str, Config] = {
-    "zcu102-step": load("zcu102-step"),
+    "zcu102-step": load("zcu102-step", [PORTS]),
     # Perturbations that are rounded; exponents that differ.
     "rounded-live": step(5, 8, 10, SEEDED, "source.seed=1", "weights.frac=12"),
     "eight-bits": step(7, 5, 14, *eight(6, -4), "source.rotation=period"),
@@ -55,6 +68,11 @@ CONFIGS: dict[str, Config] = {
         3, 4, 6, "weights.frac=10", "zo.epsilon_log2=-3",
         "zo.coefficient_bits=25", "zo.coefficient_shift=24",
     ),
+    # Other schedules and updates.
+    "fused-live-tables": step(3, 6, 6, SEEDED, "weights.frac=11", FUSED, TABLE),
+    "inline-both": step(2, 8, 4, BOTH, *eight(6, -4)),
+    "fused-zoqo": zoqo(3, 5, 6, levels=3, more=(*eight(6, -4), FUSED, TABLE)),
+    "inline-zoqo": zoqo(3, 8, 3, levels=20, more=("zo.schedule=inline",)),
     "narrowest": step(3, 8, 9, "zo.coefficient_bits=8", "zo.coefficient_shift=1"),
 }  # fmt: skip
 
@@ -62,21 +80,29 @@ ICARUS = ("rounded-live", "one-lane", "gain")
 
 
 def exact(config: Config, engine: Engine) -> bool:
-    path = WordPath(engine, arithmetic=Arithmetic.of(config))
-    path._MustUse__silence = True  # it is never elaborated
-    return path.exact
+    arithmetic = Arithmetic.of(config)
+    return not arithmetic.levels and Factors(engine, arithmetic=arithmetic).exact
+
+
+def has_schedule(schedule: str, config: Config, _: Engine) -> bool:
+    return config.zo is not None and config.zo.schedule == schedule
 
 
 KINDS: dict[str, Callable[[Config, Engine], bool]] = {
     "exact": exact,
     "rounded": lambda c, e: not exact(c, e) and Arithmetic.of(c).drop > 0,
     "rounded, live": lambda c, e: not exact(c, e) and e.live,
-    "not folded, whole LSBs": lambda c, e: not exact(c, e) and Arithmetic.of(c).drop <= 0,
+    "not folded, whole LSBs": lambda c, e: (
+        not exact(c, e) and Arithmetic.of(c).drop <= 0 and not Arithmetic.of(c).levels
+    ),
     "whole LSBs folded": lambda c, e: exact(c, e) and Arithmetic.of(c).drop < 0,
     "more lanes than words": lambda _, e: e.lane_count > e.words,
     "one lane": lambda _, e: e.lane_count == 1,
     "weights of 8 bits": lambda c, _: c.weights is not None and c.weights.bits == 8,
     "pool": lambda c, _: c.source.kind == "pre-generated",
+    "table": lambda c, _: c.control is not None and c.control.tensors > 0,
+    "ZOQO": lambda c, _: Arithmetic.of(c).levels > 0,
+    **{schedule: partial(has_schedule, schedule) for schedule in KINDS_OF_SWEEPS},
 }
 
 

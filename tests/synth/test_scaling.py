@@ -10,11 +10,12 @@ import pytest
 from rich.console import Console
 
 from pezo_hw.cli import common
-from pezo_hw.cli import report as command
 from pezo_hw.cli.main import main
 from pezo_hw.config import Config, load
 from pezo_hw.errors import CheckFailed
-from pezo_hw.synth import scaling
+from pezo_hw.simulate import activity as measuring
+from pezo_hw.synth import cores, scaling
+from pezo_hw.synth import place as placing
 from pezo_hw.synth.render import render
 
 TREE = load("zcu102-gaussian-tree")
@@ -109,7 +110,7 @@ def test_the_command_scales(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    full = command.report
+    full = cores.report
 
     def fake(config: Config, **keys: Any) -> dict[str, Any]:
         if keys.get("all_lanes") or not scaling.samples(config):
@@ -117,7 +118,7 @@ def test_the_command_scales(
             return made(config.reuse.lanes)
         return full(config, **keys)
 
-    monkeypatch.setattr(command, "report", fake)
+    monkeypatch.setattr(cores, "report", fake)
     assert main(["report", "zcu102-gaussian-tree", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["resources"]["lut"] == 102_440
     assert asked == [16, 32, 64]
@@ -130,10 +131,49 @@ def test_the_command_scales(
 def test_a_lane_of_gaussian_tree() -> None:
     """The published baseline has 130 LUTs and 68 flip-flops a lane."""
     lanes = 8
-    found = command.report(load("zcu102-gaussian-tree", [f"reuse.lanes={lanes}"]), where="x")
+    found = cores.report(load("zcu102-gaussian-tree", [f"reuse.lanes={lanes}"]), where="x")
     (source,) = [block for block in found["blocks"] if block["name"] == "engine.source"]
     assert 110 <= source["lut"] / lanes <= 140
     assert source["ff"] == 68 * lanes
     (seeder,) = [b for b in found["blocks"] if b["name"] == "engine.source.seeder.generator"]
     assert seeder["lut"] <= 256
     assert (found["resources"]["bram36"], found["resources"]["dsp"]) == (0, 0)
+
+
+def test_few_lanes_are_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    full, placed = cores.report, []
+
+    def fake(config: Config, **keys: Any) -> dict[str, Any]:
+        if scaling.samples(config):
+            return full(config, **keys)
+        assert keys.get("place") is None
+        return made(config.reuse.lanes)
+
+    def place_config(config: Config, **_: Any) -> dict[str, Any]:
+        placed.append(config.reuse.lanes)
+        return {"fmax_mhz": 1.0, "lanes": config.reuse.lanes}
+
+    monkeypatch.setattr(cores, "report", fake)
+    monkeypatch.setattr(placing, "place_config", place_config)
+    for kind in scaling.SAMPLES:
+        config = load(f"zcu102-{kind}")
+        assert cores.report(config, where="x", place="ecp5")["place"]["lanes"] == placed[-1]
+        assert "place" not in cores.report(config, where="x")
+    assert placed == [scaling.PLACED[kind] for kind in scaling.SAMPLES]
+
+
+@pytest.mark.parametrize("lanes", [64, 1024])
+def test_activity_is_that_of_as_many_lane_values(
+    monkeypatch: pytest.MonkeyPatch, lanes: int
+) -> None:
+    asked = []
+
+    def fake(config: Config, *, groups: int, **_: Any) -> dict[str, Any]:
+        asked.append((config.reuse.lanes, groups))
+        return {}
+
+    monkeypatch.setattr(measuring, "activity", fake)
+    config = load("zcu102-gaussian-tree", [f"reuse.lanes={lanes}"])
+    cores.activity(config, groups=100)
+    cores.activity(config, groups=100, all_lanes=True)
+    assert asked == [(64, 100 * lanes // 64), (lanes, 100)]

@@ -94,7 +94,7 @@ def _train(steps: int, *, sign: int = 1) -> tuple[float, float, int]:
         gradient = host.projected_gradient(
             loss(plus.weights, x, y),
             loss(minus.weights, x, y),
-            epsilon=2.0**config.zo.epsilon_log2,
+            epsilon=config.zo.epsilon,
         )
         coefficient = host.coefficient(
             gradient, rate=3e-3, bits=engine.bits, leftover=engine.leftover, arithmetic=arithmetic

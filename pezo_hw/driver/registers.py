@@ -1,0 +1,233 @@
+"""A core that is reached through its registers and streams, wherever these are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pezo_hw.errors import PezoError
+from pezo_hw.golden.schedules import KINDS, USED
+from pezo_hw.golden.tensors import Tensor
+from pezo_hw.registers import RegisterMap
+
+from .sweep import Description, Outcome, Sweep
+
+MAGIC = 0x4F5A4550
+
+
+class Bus(Protocol):
+    """Registers and streams of one core."""
+
+    def read(self, address: int) -> int:
+        """Return a register."""
+
+    def write(self, address: int, value: int) -> None:
+        """Write a register, all bytes of it."""
+
+    def stream(self, data: bytes, *, outputs: Sequence[str], beat: int) -> Mapping[str, bytes]:
+        """Send bytes to the core, TLAST with the last, and return what it sends on each output.
+
+        Parameters
+        ----------
+        data : bytes
+            At least one.
+        outputs : sequence of str
+            "weights", "plus", "minus": where as many bytes will come.
+        beat : int
+            Bytes of a beat, a multiple of which everything begins at.
+
+        Raises
+        ------
+        PezoError
+            If the bytes cannot be transferred.
+        """
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+class RegisterBackend:
+    """Sweeps by registers, see `Backend`.
+
+    Parameters
+    ----------
+    bus : Bus
+    registers : RegisterMap
+        Of the manifest of the core's folder.
+    description : Description
+        Of the same manifest.
+    timeout : float
+        Seconds that a sweep may take behind its transfers, and a walk to a start index.
+
+    Raises
+    ------
+    PezoError
+        If what answers is not this core.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        *,
+        registers: RegisterMap,
+        description: Description,
+        timeout: float = 10.0,
+    ):
+        self.bus, self.registers, self.description = bus, registers, description
+        self._timeout = timeout
+        self._tensors = 0
+        self._table_beats = 0
+        self._identify()
+        # What an earlier program may have left.
+        self.write("IRQ_ENABLE")
+        self.bus.write(registers["ERROR"].address(), 0xFFFFFFFF)
+        if "TENSOR_COUNT" in registers:
+            self.write("TENSOR_COUNT")
+
+    def read(self, name: str) -> dict[str, int]:
+        """Return the fields of a register."""
+        register = self.registers[name]
+        return register.unpack(self.bus.read(register.address()))
+
+    def write(self, name: str, *, index: int = 0, **fields: int) -> None:
+        """Write a register by its fields; those not given become 0."""
+        register = self.registers[name]
+        self.bus.write(register.address(index), register.pack(**fields))
+
+    def start(self, index: int) -> None:
+        """See `Backend`."""
+        self._wait("busy", 0)
+        self.write("START_INDEX", group=index)
+        self.write("CONTROL", start=1)
+        self._wait("busy", 0)
+        self._check(f"a start at {index}")
+
+    def load_table(self, table: Sequence[Tensor]) -> None:
+        """See `Backend`."""
+        if len(table) > self.description.tensors:
+            raise PezoError(
+                f"the table must have at most {self.description.tensors} tensors, not {len(table)}"
+            )
+        self._tensors = len(table)
+        self._table_beats = sum(tensor.beats for tensor in table)
+        if "TENSOR_COUNT" not in self.registers:
+            return
+        self._wait("sweeping", 0)
+        settings = self.registers["TENSOR_SETTINGS"]
+        for index, tensor in enumerate(table):
+            self.write("TENSOR_BEATS", index=index, beats=tensor.beats)
+            # Only the fields that the core has.
+            values = {field.name: int(getattr(tensor, field.name)) for field in settings.fields}
+            self.write("TENSOR_SETTINGS", index=index, **values)
+        self.write("TENSOR_COUNT", tensors=len(table))
+        self._check("loading the table of tensors")
+
+    def sweep(self, command: Sweep, weights: NDArray[np.integer]) -> Outcome:
+        """See `Backend`."""
+        description = self.description
+        beats = description.beats(len(weights))
+        if self._tensors and beats != self._table_beats:
+            raise PezoError(
+                f"weights must take the {self._table_beats} beats of the table, not {beats}"
+            )
+        fields = {"kind": KINDS.index(command.kind), "k": command.k, "capture": command.capture}
+        if command.capture_b:
+            fields["capture_b"] = 1
+        self.write("SWEEP", **fields)
+        self.write("LENGTH", beats=beats)
+        self.write("COEFFICIENT", c=command.coefficient)
+        if "DITHER_SEED" in self.registers:
+            self.write("DITHER_SEED", seed=command.dither_seed)
+        self.write("CONTROL", go=1)
+        what = f"a sweep of kind {command.kind} over {len(weights)} weights"
+        # Before the data goes: a core that has not begun would take none of it.
+        self._check(what)
+        dtype = np.dtype(f"<i{description.weight_bytes}")
+        data = weights.astype(dtype).tobytes()
+        try:
+            given = self.bus.stream(data, outputs=USED[command.kind], beat=description.beat_bytes)
+        except PezoError as error:
+            raise PezoError(f"{what}: {error}{self._abandon()}") from None
+        self._wait("done", 1)
+        self._check(what)
+        outputs: dict[str, NDArray[np.int64]] = {}
+        for name, answer in given.items():
+            if len(answer) != len(data):
+                raise PezoError(f"{what}: {name} must be {len(data)} bytes, not {len(answer)}")
+            outputs[name] = np.frombuffer(answer, dtype=dtype).astype(np.int64)
+        return Outcome(
+            outputs,
+            saturations=self.read("SATURATIONS")["weights"],
+            beats=self.read("INDEX")["beats"],
+        )
+
+    def close(self) -> None:
+        """See `Backend`."""
+        self.bus.close()
+
+    def _identify(self) -> None:
+        given = self.description
+        magic = self.read("ID")["magic"]
+        if magic != MAGIC:
+            raise PezoError(
+                f"a pezo core must answer at this address with {MAGIC:#010x}, not {magic:#010x}; "
+                "check the address and the bitstream"
+            )
+        version = self.registers["VERSION"]
+        built = version.field("major").reset
+        if (major := self.read("VERSION")["major"]) != built:
+            raise PezoError(
+                f"the core must have version {built} of the registers, not {major}; "
+                "use the manifest of its own folder"
+            )
+        sizes, kind = self.read("CAPS0"), self.read("CAPS1")
+        codes = self.registers["CAPS1"].field("schedule").values
+        expected = {
+            "lanes": given.lanes,
+            "weight_bits": given.arithmetic.weight_bits,
+            "schedule": codes[given.schedule.replace("-", "_").upper()],
+            "update": self.registers["CAPS1"].field("update").values[given.update.upper()],
+            "tensors": given.tensors,
+            "coefficient_bits": given.arithmetic.coefficient_bits,
+            "coefficient_shift": given.arithmetic.shift,
+        }
+        for name, value in expected.items():
+            found = {**sizes, **kind}[name]
+            if found != value:
+                raise PezoError(
+                    f"the core must be the one of the manifest, but its {name} is {found}, not "
+                    f"{value}; use the manifest of its own folder"
+                )
+
+    def _wait(self, flag: str, value: int) -> None:
+        """Wait until a flag of STATUS has a value."""
+        limit = time.monotonic() + self._timeout
+        while self.read("STATUS")[flag] != value:
+            if time.monotonic() > limit:
+                raise PezoError(
+                    f"the core must set STATUS.{flag} to {value} within {self._timeout:g} s, but "
+                    f"has {self.read('STATUS')} after {self.read('INDEX')['beats']} beats"
+                )
+
+    def _check(self, what: str) -> None:
+        """Raise for, and clear, what the core complains of."""
+        register = self.registers["ERROR"]
+        word = self.bus.read(register.address())
+        if word:
+            self.bus.write(register.address(), word)
+            found = ", ".join(name for name, value in register.unpack(word).items() if value)
+            raise PezoError(f"{what}: the core reports {found}{self._abandon()}")
+
+    def _abandon(self) -> str:
+        """End a sweep that goes on after a failure, so that the core is usable; say how it went."""
+        if not self.read("STATUS")["sweeping"]:
+            return ""
+        beats = self.read("INDEX")["beats"]
+        self.write("CONTROL", abort=1)
+        self._wait("sweeping", 0)
+        self.bus.write(self.registers["ERROR"].address(), self.registers["ERROR"].pack(aborted=1))
+        return f" (the sweep was aborted after {beats} beats)"

@@ -1,0 +1,195 @@
+"""The state of a training, in one file that is written as a whole or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pezo_hw.errors import PezoError
+from pezo_hw.golden.tensors import Tensor
+
+from .engine import Engine
+from .log import Log
+from .sweep import Backend
+
+FORMAT = 1
+
+
+def save(
+    engine: Engine,
+    path: Path,
+    *,
+    extra: Mapping[str, Any] | None = None,
+    arrays: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
+    """Write all that a training needs to go on, and to be replayed.
+
+    Parameters
+    ----------
+    engine : Engine
+        Between two steps.
+    path : Path
+        An ``.npz`` file. A reader sees the old or the new file, never a part.
+    extra : mapping, optional
+        More to keep, anything that JSON can hold.
+    arrays : mapping of str to ndarray, optional
+        More arrays to keep.
+
+    Raises
+    ------
+    PezoError
+        In the middle of a step.
+    """
+    if engine.displacement:
+        raise PezoError(
+            "a state must be saved between two steps, but the weights carry "
+            f"{engine.displacement} times the perturbation; finish the step first"
+        )
+    log = engine.log
+    meta = {
+        "format": FORMAT,
+        "core": _core(engine.backend),
+        "table": [dataclasses.asdict(tensor) for tensor in engine.table],
+        "index": engine.index,
+        "saturations": engine.saturations,
+        "transfers": engine.transfers,
+        "seed": log.seed,
+        "passes": log.passes,
+        "exact": log.exact,
+        "extra": dict(extra or {}),
+    }
+    buffer = io.BytesIO()
+    np.savez(
+        buffer,
+        allow_pickle=False,
+        meta=np.array(json.dumps(meta)),
+        weights=engine.weights,
+        initial=engine.initial,
+        indices=np.array(log.indices, dtype=np.int64),
+        coefficients=np.array(log.coefficients, dtype=np.int64),
+        **{f"extra_{name}": value for name, value in (arrays or {}).items()},
+    )
+    write_atomically(path, buffer.getvalue())
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """What a file of `save` holds.
+
+    Attributes
+    ----------
+    meta : dict
+    arrays : dict of str to ndarray
+    """
+
+    meta: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+    @classmethod
+    def read(cls, path: Path) -> State:
+        """Read a file.
+
+        Raises
+        ------
+        PezoError
+            If it is not a file of `save`.
+        """
+        try:
+            # Read first: numpy leaves files open that it cannot make sense of.
+            content = io.BytesIO(Path(path).read_bytes())
+            with np.load(content, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            meta = json.loads(str(arrays.pop("meta")))
+            if meta["format"] != FORMAT:
+                raise PezoError(f"{path}: the format must be {FORMAT}, not {meta['format']}")
+        except FileNotFoundError:
+            raise PezoError(f"{path}: must be a saved state, but there is no such file") from None
+        except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+            raise PezoError(
+                f"{path}: must be a saved state, but reading it gives {type(error).__name__}"
+            ) from None
+        return cls(meta=meta, arrays=arrays)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What was given to `save` as `extra`."""
+        return self.meta["extra"]
+
+    @property
+    def extra_arrays(self) -> dict[str, NDArray[Any]]:
+        """What was given to `save` as `arrays`."""
+        mark = "extra_"
+        return {name[len(mark) :]: a for name, a in self.arrays.items() if name.startswith(mark)}
+
+    @property
+    def log(self) -> Log:
+        """The log of the run."""
+        return Log(
+            seed=self.meta["seed"],
+            passes=tuple(self.meta["passes"]),
+            indices=self.arrays["indices"].tolist(),
+            coefficients=self.arrays["coefficients"].tolist(),
+            exact=self.meta["exact"],
+        )
+
+    def engine(self, backend: Backend) -> Engine:
+        """Return an engine that goes on where the state was saved.
+
+        Raises
+        ------
+        PezoError
+            If the state is one of another core.
+        """
+        saved, core = self.meta["core"], _core(backend)
+        for key in sorted(saved.keys() | core.keys()):
+            if saved.get(key) != core.get(key):
+                raise PezoError(
+                    f"the state must come from this core, but its {key} is {saved.get(key)}, "
+                    f"not {core.get(key)}; use the configuration that it was made with"
+                )
+        engine = Engine(
+            backend,
+            self.arrays["weights"],
+            start=self.meta["index"],
+            seed=self.meta["seed"],
+            table=[Tensor(**tensor) for tensor in self.meta["table"]],
+        )
+        engine.initial = self.arrays["initial"].astype(np.int64)
+        engine.log = self.log
+        engine.saturations = self.meta["saturations"]
+        engine.transfers = self.meta["transfers"]
+        return engine
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that any reader, at any moment, finds the old or the new one whole."""
+    path = Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            # Or a power failure could leave the new name with old or no contents.
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _core(backend: Backend) -> dict[str, Any]:
+    """Return what decides the numbers of a core, as JSON holds it."""
+    given = dataclasses.asdict(backend.description)
+    # Its name does not matter.
+    given.pop("name")
+    core: dict[str, Any] = json.loads(json.dumps(given))
+    return core

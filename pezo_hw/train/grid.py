@@ -1,0 +1,139 @@
+"""Steps of ZOQO: weights that never leave a grid of few bits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pezo_hw.errors import PezoError
+
+from .sources import Source
+from .weights import Group, Options, Slot
+from .zo import Piece, Stepper, finite
+
+
+class GridStepper(Stepper):
+    """Steps of ZOQO: weights q s on a grid of `bits` bits, moved by whole LSBs.
+
+    Every tensor has its own s, at first 2 max |theta| / (2^bits - 1), and q is within
+    -2^(bits-1) .. 2^(bits-1) - 1. u is uniform on -m .. m with m = max(floor(eps / s), 1), both
+    sides are limited to the grid, and q <- limit(q - max(floor(eta / s), 1) sign(L+ - L-) sign(u)).
+    """
+
+    def __init__(self, *arguments: Any, scales: Sequence[float] | None = None, **keywords: Any):
+        super().__init__(*arguments, **keywords)
+        if self.options.queries != 1:
+            raise PezoError(f"queries must be 1 with zoqo, not {self.options.queries}")
+        if any(group.strength or group.word_bits for group in self.groups):
+            raise PezoError("strength and word_bits must be 0 with zoqo; use eps and lr")
+        top = 1 << (self.options.bits - 1)
+        self._low, self._high = -top, top - 1
+        self.scales: list[float] = []
+        self.grid: list[NDArray[np.int32]] = []
+        for number, slot in enumerate(self.slots):
+            values = slot.read()
+            largest = float(np.abs(values).max(initial=0.0)) or 1.0
+            scale = 2 * largest / (2 * top - 1) if scales is None else scales[number]
+            self.scales.append(scale)
+            self.grid.append(
+                np.clip(np.rint(values / scale), self._low, self._high).astype(np.int32)
+            )
+            self._write(number)
+        self._levels = np.empty(len(self._scratch), dtype=np.int32)
+
+    def _write(self, number: int) -> None:
+        values = self.grid[number] * np.float32(self.scales[number])
+        self.slots[number].write(0, values.astype(np.float32))
+
+    def _whole(self, number: int, size: float) -> int:
+        return max(1, math.floor(size / self.scales[number]))
+
+    def _moves(self, start: int) -> Iterator[tuple[Piece, NDArray[np.int32]]]:
+        for first, pieces in self._plan:
+            by_most: dict[int, list[Piece]] = {}
+            for piece in pieces:
+                if not self.groups[self.members[piece.slot]].frozen:
+                    most = self._whole(piece.slot, self.options.epsilon)
+                    by_most.setdefault(most, []).append(piece)
+            for most, chosen in by_most.items():
+                levels = self._levels[: chosen[-1].high]
+                self.source.levels(levels, start=start, first=first, most=most)
+                for piece in chosen:
+                    yield piece, levels[piece.low : piece.high]
+
+    def _write_side(self, start: int, k: int) -> None:
+        if k == 0:
+            for number in range(len(self.slots)):
+                self._write(number)
+            return
+        for piece, level in self._moves(start):
+            grid = self.grid[piece.slot][piece.begin : piece.begin + len(level)]
+            moved = np.clip(grid + k * level, self._low, self._high)
+            values = (moved * np.float32(self.scales[piece.slot])).astype(np.float32)
+            self.slots[piece.slot].write(piece.begin, values)
+
+    def step(self, loss: Callable[[], float]) -> float:
+        """Do a step and return the mean of its two losses."""
+        try:
+            sides = []
+            for k in (1, -1):
+                self._write_side(self.start, k)
+                sides.append(finite(loss()))
+        except BaseException:
+            self._write_side(self.start, 0)
+            raise
+        direction = float(np.sign(sides[0] - sides[1]))
+        if self.recorder is not None:
+            if any(group.rate != group.base for group in self.groups):
+                raise PezoError("a training log of zoqo must have a constant learning rate")
+            self.recorder.append(self.start, direction)
+        self.apply([self.start], [direction])
+        return (sides[0] + sides[1]) / 2
+
+    def apply(self, starts: Sequence[int], scalars: Sequence[float]) -> None:
+        """Move the grid as a step did; integers, so exactly."""
+        start, direction = starts[0], int(scalars[0])
+        if direction:
+            for piece, level in self._moves(start):
+                rate = self._whole(piece.slot, self.groups[self.members[piece.slot]].rate)
+                grid = self.grid[piece.slot][piece.begin : piece.begin + len(level)]
+                np.clip(grid - rate * direction * np.sign(level), self._low, self._high, out=grid)
+        self._write_side(start, 0)
+        self.start = self.source.after(start, self.length)
+        self.steps += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return what a later stepper needs: the grids belong to it, as weights give no s."""
+        return super().state() | {
+            "scales": list(self.scales),
+            "grid": [q.copy() for q in self.grid],
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken."""
+        super().load(state)
+        self.scales = list(state["scales"])
+        self.grid = [np.array(q, dtype=np.int32) for q in state["grid"]]
+        self._write_side(self.start, 0)
+
+
+def stepper_of(
+    slots: Sequence[Slot],
+    members: Sequence[int],
+    groups: Sequence[Group],
+    *,
+    source: Source,
+    options: Options,
+    seed: int = 0,
+    scales: Sequence[float] | None = None,
+) -> Stepper:
+    """Return the stepper of a rule; `scales` are those of a grid that there was before."""
+    if options.rule == "zoqo":
+        return GridStepper(
+            slots, members, groups, source=source, options=options, seed=seed, scales=scales
+        )
+    return Stepper(slots, members, groups, source=source, options=options, seed=seed)

@@ -1,0 +1,147 @@
+"""Low-rank adapters on linear layers, of which only A and B are trained (LoRA).
+
+A layer W becomes W + s B A. The usual start, B = 0, hides A from a zeroth-order step: as long as B
+is 0 the loss depends on A only through eps^2 z_B z_A, so A's perturbation is noise that its own
+update turns into a random walk. So B starts small and random, and s B A is subtracted from W once:
+the model starts where it was, and both factors have a first-order effect from the first step on.
+``start="zero"`` has the usual start.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from pezo_hw.errors import PezoError
+
+STARTS = ("balanced", "zero")
+
+
+class LoraLinear(torch.nn.Module):
+    """A linear layer with an adapter; the layer's own weights are frozen.
+
+    Parameters
+    ----------
+    base : torch.nn.Linear
+        Its weight is changed once by ``start="balanced"``.
+    rank : int
+    alpha : float
+        s = alpha / rank.
+    start : str
+        ``"balanced"`` or ``"zero"``.
+    generator : torch.Generator
+    """
+
+    def __init__(self, base: Any, *, rank: int, alpha: float, start: str, generator: Any):
+        super().__init__()
+        outputs, inputs = base.weight.shape
+        where = {"device": base.weight.device, "dtype": base.weight.dtype}
+        self.base = base
+        self.scale = alpha / rank
+        a = torch.randn(rank, inputs, generator=generator) / math.sqrt(inputs)
+        b = torch.zeros(outputs, rank)
+        if start == "balanced":
+            b = torch.randn(outputs, rank, generator=generator) / math.sqrt(rank)
+        self.lora_a = torch.nn.Parameter(a.to(**where))
+        self.lora_b = torch.nn.Parameter(b.to(**where))
+        with torch.no_grad():
+            base.weight -= self.scale * (self.lora_b @ self.lora_a)
+        for parameter in base.parameters():
+            parameter.requires_grad_(False)
+
+    def forward(self, x: Any) -> Any:
+        """Return the layer's output."""
+        low = torch.nn.functional.linear(x, self.lora_a)
+        return self.base(x) + self.scale * torch.nn.functional.linear(low, self.lora_b)
+
+    @torch.no_grad()
+    def merged(self) -> Any:
+        """Return a plain linear layer that does the same."""
+        self.base.weight += self.scale * (self.lora_b @ self.lora_a)
+        return self.base
+
+
+def adapt(
+    model: Any,
+    pattern: str | Sequence[str] = "*",
+    *,
+    rank: int,
+    alpha: float | None = None,
+    start: str = "balanced",
+    seed: int = 0,
+) -> list[str]:
+    """Put adapters on the linear layers whose names match, and freeze all else.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Changed in place.
+    pattern : str or sequence of str
+        Shell patterns of names, as `Module.named_modules` gives them.
+    rank : int
+        At least 1.
+    alpha : float, optional
+        s = alpha / rank; by default s = 1.
+    start : str
+        ``"balanced"`` or ``"zero"``, see above.
+    seed : int
+        Of the first A and B.
+
+    Returns
+    -------
+    list of str
+        The layers that got an adapter.
+
+    Raises
+    ------
+    PezoError
+        If no linear layer matches, or the rank fits none.
+    """
+    if start not in STARTS:
+        raise PezoError(f"the start of adapters must be {' or '.join(STARTS)}, not {start!r}")
+    if rank < 1:
+        raise PezoError(f"the rank of adapters must be at least 1, not {rank}")
+    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    names = {
+        name: layer for name, layer in model.named_modules() if isinstance(layer, torch.nn.Linear)
+    }
+    chosen = [n for n in names if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+    if not chosen:
+        raise PezoError(
+            "the pattern of adapters must match a linear layer, such as "
+            f"{next(iter(names), 'none')}, but {', '.join(patterns)} matches none of {len(names)}"
+        )
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    generator = torch.Generator().manual_seed(seed)
+    for name in chosen:
+        parent, _, last = name.rpartition(".")
+        setattr(
+            model.get_submodule(parent),
+            last,
+            LoraLinear(
+                names[name],
+                rank=rank,
+                alpha=float(rank if alpha is None else alpha),
+                start=start,
+                generator=generator,
+            ),
+        )
+    return chosen
+
+
+def merge(model: Any) -> None:
+    """Turn all adapters into plain linear layers that do the same."""
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, LoraLinear):
+            parent, _, last = name.rpartition(".")
+            setattr(model.get_submodule(parent), last, layer.merged())
+
+
+def trainable(model: Any) -> list[tuple[str, Any]]:
+    """Return what an optimiser gets: names and tensors that are not frozen."""
+    return [(name, p) for name, p in model.named_parameters() if p.requires_grad]

@@ -1,0 +1,173 @@
+"""A zeroth-order optimiser for arrays of NumPy: the twin of `pezo_hw.train.torch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pezo_hw.errors import PezoError
+
+from .grid import stepper_of
+from .sources import Floats, Source, source_of
+from .weights import ArraySlot, Group, Options
+
+if TYPE_CHECKING:
+    from pezo_hw.config import Config
+
+SETTINGS = ("lr", "strength", "word_bits", "frozen")
+"""What a parameter group may set for itself."""
+
+
+class ZO:
+    """Zeroth-order optimiser; changes the arrays where they lie.
+
+    Parameters
+    ----------
+    params : ndarray, sequence of ndarray, or sequence of dict
+        Arrays of float32, C-contiguous. A dict is a parameter group: ``params`` and any of
+        `SETTINGS`.
+    source : str, Config or Source
+        ``"gaussian"``, ``"rademacher"``, ``"uniform"``, a preset, a configuration file, a
+        configuration, or a source of your own.
+    lr, eps : float
+        eta and eps for perturbations with a mean square of 1.
+    queries : int
+        Directions a step; their updates are averaged.
+    rule, variant, layout, fold, bits
+        See `pezo_hw.train.weights.Options`.
+    strength, word_bits, frozen
+        Defaults of the groups; see `pezo_hw.train.weights.Group`.
+    seed : int
+        Where the first step begins.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        *,
+        source: str | Config | Source,
+        lr: float,
+        eps: float,
+        queries: int = 1,
+        rule: str = "sgd",
+        variant: str = "in-place",
+        layout: str = "flat",
+        fold: bool = True,
+        bits: int = 8,
+        strength: int = 0,
+        word_bits: int = 0,
+        frozen: bool = False,
+        seed: int = 0,
+    ):
+        defaults = {"lr": lr, "strength": strength, "word_bits": word_bits, "frozen": frozen}
+        self.param_groups = [_group(one, defaults) for one in _grouped(params)]
+        options = Options(
+            epsilon=eps,
+            queries=queries,
+            rule=rule,
+            variant=variant,
+            layout=layout,
+            fold=fold,
+            bits=bits,
+        )
+        slots: list[ArraySlot] = []
+        members: list[int] = []
+        for number, group in enumerate(self.param_groups):
+            for array in group["params"]:
+                slots.append(ArraySlot(_checked(array)))
+                members.append(number)
+        self.stepper = stepper_of(
+            slots,
+            members,
+            [_settings(group) for group in self.param_groups],
+            source=source_of(source),
+            options=options,
+            seed=seed,
+        )
+
+    def step(self, closure: Callable[[], float]) -> float:
+        """Do a step; see `pezo_hw.train.zo.Stepper.step`.
+
+        Parameters
+        ----------
+        closure : callable
+            Returns the loss of the weights as they are; it is called twice for each query.
+
+        Returns
+        -------
+        float
+            Mean of the losses.
+        """
+        for group, settings in zip(self.stepper.groups, self.param_groups, strict=True):
+            group.rate = settings["lr"]
+        return self.stepper.step(closure)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is needed to go on later, beside the weights."""
+        groups = [{name: group[name] for name in SETTINGS} for group in self.param_groups]
+        return {"state": self.stepper.state(), "param_groups": groups}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was called; the arrays must hold the weights of that moment."""
+        if len(state["param_groups"]) != len(self.param_groups):
+            raise PezoError(
+                f"a state to load must have {len(self.param_groups)} parameter groups, "
+                f"not {len(state['param_groups'])}"
+            )
+        for number, given in enumerate(state["param_groups"]):
+            self.param_groups[number].update(given)
+            base = self.stepper.groups[number].base
+            self.stepper.groups[number] = _settings(self.param_groups[number], base=base)
+        self.stepper.load(state["state"])
+
+
+def _settings(group: Mapping[str, Any], *, base: float = 0.0) -> Group:
+    return Group(
+        rate=float(group["lr"]),
+        base=base,
+        strength=int(group["strength"]),
+        word_bits=int(group["word_bits"]),
+        frozen=bool(group["frozen"]),
+    )
+
+
+def _grouped(params: Any) -> list[Mapping[str, Any]]:
+    if isinstance(params, np.ndarray):
+        return [{"params": [params]}]
+    listed = list(params)
+    if listed and isinstance(listed[0], Mapping):
+        return listed
+    return [{"params": listed}]
+
+
+def _group(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = set(given) - {"params", *SETTINGS}
+    if unknown:
+        raise PezoError(
+            f"a parameter group may have params, {', '.join(SETTINGS)}, not {min(unknown)}"
+        )
+    arrays = given["params"]
+    arrays = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
+    return {**defaults, **given, "params": arrays}
+
+
+def _checked(array: Any) -> Floats:
+    if not isinstance(array, np.ndarray) or array.dtype != np.float32:
+        kind = getattr(array, "dtype", type(array).__name__)
+        raise PezoError(f"a parameter must be an array of float32, not of {kind}")
+    if not array.flags.c_contiguous or not array.flags.writeable:
+        raise PezoError(
+            "a parameter must be C-contiguous and writable; use numpy.ascontiguousarray"
+        )
+    return array
+
+
+def names_of(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each array, by group and place."""
+    return [
+        f"{number}.{place}"
+        for number, group in enumerate(groups)
+        for place in range(len(group["params"]))
+    ]

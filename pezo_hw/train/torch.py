@@ -1,0 +1,251 @@
+"""A zeroth-order optimiser for PyTorch whose perturbations are those of the hardware.
+
+::
+
+    optimiser = ZO(model.parameters(), source="zcu102-onthefly", lr=1e-4, eps=1e-3)
+    loss = optimiser.step(lambda: criterion(model(x), y))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from pezo_hw.errors import PezoError
+
+from . import log as logs
+from . import replay as replaying
+from .grid import stepper_of
+from .numpy import SETTINGS
+from .sources import RANDOM, Floats, Gaussian, Source, source_of
+from .weights import ArraySlot, Group, Options, Slot
+
+if TYPE_CHECKING:
+    from pezo_hw.config import Config
+
+
+class TorchGaussian(Gaussian):
+    """Standard normal numbers from torch, which is faster than NumPy: MeZO."""
+
+    name = "gaussian-torch"
+
+    def __init__(self) -> None:
+        self._generator_of_torch = torch.Generator()
+
+    def fill(
+        self,
+        out: Floats,
+        *,
+        start: int,
+        first: int,
+        scale: float,
+        bits: int = 0,
+        sign: bool = False,
+    ) -> None:
+        """Write perturbations times a scale."""
+        if bits:
+            raise PezoError("word bits must be 0 with the source gaussian: it has no words")
+        # Chunks of a step take every 2^32-th seed.
+        self._generator_of_torch.manual_seed(start + (first // self.chunk << 32))
+        row = torch.from_numpy(out)
+        row.normal_(generator=self._generator_of_torch)
+        if sign:
+            row.sign_()
+        row.mul_(float(np.float32(scale)))
+
+
+RANDOM[TorchGaussian.name] = TorchGaussian
+
+
+class TensorSlot:
+    """Weights that are not float32 in the CPU's memory; chunks are moved to where they are.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor
+        Of a floating-point type, contiguous.
+    """
+
+    def __init__(self, tensor: Any):
+        self._flat = tensor.detach().view(-1)
+        self.size = self._flat.numel()
+
+    def add(self, begin: int, change: Floats) -> None:
+        """Add to the weights from `begin` on."""
+        self._flat[begin : begin + len(change)] += self._moved(change)
+
+    def read(self) -> Floats:
+        """Return a copy of all weights."""
+        values: Floats = self._flat.to("cpu", torch.float32).numpy().copy()
+        return values
+
+    def write(self, begin: int, values: Floats) -> None:
+        """Set the weights from `begin` on."""
+        self._flat[begin : begin + len(values)] = self._moved(values)
+
+    def _moved(self, values: Floats) -> Any:
+        return torch.from_numpy(values).to(self._flat.device, self._flat.dtype)
+
+
+def slot_of(tensor: Any) -> Slot:
+    """Return a tensor's weights as a row; the memory is shared."""
+    if not tensor.is_floating_point():
+        raise PezoError(f"a parameter must be of a floating-point type, not {tensor.dtype}")
+    if not tensor.is_contiguous():
+        raise PezoError(
+            f"a parameter of shape {tuple(tensor.shape)} must be contiguous; "
+            "set its data to data.contiguous()"
+        )
+    if tensor.dtype == torch.float32 and tensor.device.type == "cpu":
+        return ArraySlot(tensor.detach().numpy())
+    return TensorSlot(tensor)
+
+
+class ZO(torch.optim.Optimizer):
+    """Zeroth-order optimiser with the interface of `torch.optim.Optimizer`.
+
+    Parameters
+    ----------
+    params : iterable of torch.Tensor or dict
+        A dict is a parameter group: ``params`` and any of ``lr``, ``strength``, ``word_bits``,
+        ``frozen``. Give `Module.named_parameters` for names in a log.
+    source : str, Config or Source
+        ``"gaussian"`` (MeZO), ``"rademacher"``, ``"uniform"``, or a core: a preset, a configuration
+        file or a configuration.
+    lr, eps : float
+        eta and eps for perturbations with a mean square of 1.
+    queries, rule, variant, layout, fold, bits
+        See `pezo_hw.train.weights.Options`.
+    strength, word_bits, frozen
+        Defaults of the groups; see `pezo_hw.train.weights.Group`.
+    seed : int
+        Where the first step begins.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        *,
+        source: str | Config | Source,
+        lr: float,
+        eps: float,
+        queries: int = 1,
+        rule: str = "sgd",
+        variant: str = "in-place",
+        layout: str = "flat",
+        fold: bool = True,
+        bits: int = 8,
+        strength: int = 0,
+        word_bits: int = 0,
+        frozen: bool = False,
+        seed: int = 0,
+    ):
+        options = Options(
+            epsilon=eps,
+            queries=queries,
+            rule=rule,
+            variant=variant,
+            layout=layout,
+            fold=fold,
+            bits=bits,
+        )
+        defaults = {"lr": lr, "strength": strength, "word_bits": word_bits, "frozen": frozen}
+        super().__init__(params, defaults)
+        slots, members = [], []
+        for number, group in enumerate(self.param_groups):
+            slots += [slot_of(tensor) for tensor in group["params"]]
+            members += [number] * len(group["params"])
+        chosen = TorchGaussian() if source == "gaussian" else source_of(source)
+        self.stepper = stepper_of(
+            slots,
+            members,
+            [_settings(group) for group in self.param_groups],
+            source=chosen,
+            options=options,
+            seed=seed,
+        )
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any]) -> float:  # type: ignore[override,unused-ignore]
+        """Do a step and return the mean of its losses.
+
+        Parameters
+        ----------
+        closure : callable
+            Returns the loss of the model as it is, without a backward pass. It is called twice for
+            each query, under `torch.no_grad`; a model with dropout needs the same seed each time.
+        """
+        for group, settings in zip(self.stepper.groups, self.param_groups, strict=True):
+            group.rate = float(settings["lr"])
+        return self.stepper.step(lambda: float(closure()))
+
+    def log(self, path: Path | str) -> logs.LogWriter:
+        """Open a training log, before the first step; see `pezo_hw.train.log`."""
+        return logs.LogWriter(Path(path), self.stepper, names=self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the tensors: those given, or group and place."""
+        names: list[str] = []
+        for number, group in enumerate(self.param_groups):
+            given = group.get("param_names")
+            places = range(len(group["params"]))
+            names += list(given) if given else [f"{number}.{place}" for place in places]
+        return names
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is needed to go on later, beside the weights."""
+        state: dict[str, Any] = super().state_dict()
+        grid = self.stepper.state()
+        if "grid" in grid:
+            grid["grid"] = [torch.from_numpy(part) for part in grid["grid"]]
+        state["zo"] = grid
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was called; the model must have the weights of that moment."""
+        given = dict(state_dict)
+        state = dict(given.pop("zo"))
+        super().load_state_dict(given)
+        for group, settings in zip(self.stepper.groups, self.param_groups, strict=True):
+            now = _settings(settings)
+            group.rate, group.strength = now.rate, now.strength
+            group.word_bits, group.frozen = now.word_bits, now.frozen
+        if "grid" in state:
+            state["grid"] = [part.numpy() for part in state["grid"]]
+        self.stepper.load(state)
+
+
+def _settings(group: Mapping[str, Any]) -> Group:
+    return Group(
+        rate=float(group["lr"]),
+        **{name: group[name] for name in SETTINGS if name != "lr"},
+    )
+
+
+@torch.no_grad()
+def replay(log: logs.Log | Path | str, model: Any, *, steps: int | None = None) -> None:
+    """Turn a base model into the one that a log's training made, in place.
+
+    Parameters
+    ----------
+    log : Log, Path or str
+        Written by `ZO.log` with the names of `Module.named_parameters`.
+    model : torch.nn.Module
+        The base model.
+    steps : int, optional
+        Stop after so many.
+    """
+    if not isinstance(log, logs.Log):
+        log = logs.read(Path(log))
+    tensors = dict(model.named_parameters())
+    missing = [name for name in log.names if name not in tensors]
+    if missing:
+        raise PezoError(
+            f"the base model must have the tensor {missing[0]!r} of the log; it has none"
+        )
+    replaying.apply(log, [slot_of(tensors[name]) for name in log.names], steps=steps)

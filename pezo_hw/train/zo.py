@@ -1,0 +1,313 @@
+"""The zeroth-order step on real weights that lie anywhere: what numpy and torch paths share.
+
+::
+
+    theta+- = theta +- eps z          two losses
+    g = (L+ - L-) / (2 eps)           rounded to float32, so that a log can hold it
+    theta <- theta - eta g z
+
+z is the source's row times its factor. It is read anew in every sweep and never kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pezo_hw.errors import PezoError
+
+from .sources import Floats, Source
+from .weights import MOST_STRENGTH, Group, Options, Slot
+
+
+class Recorder(Protocol):
+    """Takes what a step did; see `pezo_hw.train.log`."""
+
+    def append(self, start: int, scalar: float) -> None:
+        """Add a query of a step."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Where a part of a slot lies in a chunk: chunk[low:high] is slot[begin:]."""
+
+    slot: int
+    begin: int
+    low: int
+    high: int
+
+
+class Stepper:
+    """Does the steps.
+
+    Parameters
+    ----------
+    slots : sequence of Slot
+    members : sequence of int
+        The group of each slot.
+    groups : sequence of Group
+    source : Source
+    options : Options
+    seed : int
+        Chooses where the first step begins.
+
+    Attributes
+    ----------
+    start : int
+        Where the next step begins.
+    steps : int
+        Steps done.
+    recorder : Recorder or None
+        Gets each query's start and scalar.
+    """
+
+    def __init__(
+        self,
+        slots: Sequence[Slot],
+        members: Sequence[int],
+        groups: Sequence[Group],
+        *,
+        source: Source,
+        options: Options,
+        seed: int = 0,
+    ):
+        self.slots, self.members, self.groups = list(slots), list(members), list(groups)
+        self.source, self.options = source, options
+        self.factor = source.factor if options.fold else 1.0
+        self.start = source.first(seed)
+        self.steps = 0
+        self.recorder: Recorder | None = None
+        self._check()
+        self.offsets, self.length = self._place()
+        self._plan = self._pieces()
+        self._scratch: Floats = np.empty(min(source.chunk, self.length), dtype=np.float32)
+        self._kept: list[Floats] | None = None
+        if options.variant == "replay" and options.rule != "zoqo":
+            self._kept = [slot.read() for slot in self.slots]
+
+    def _check(self) -> None:
+        if not self.slots:
+            raise PezoError("an optimiser must have at least one parameter, not none")
+        for group in self.groups:
+            if not 0 <= group.strength <= MOST_STRENGTH:
+                raise PezoError(
+                    f"strength must be 0 to {MOST_STRENGTH}, not {group.strength}; "
+                    "perturbation and update are 2^strength times as large"
+                )
+            if group.word_bits and not 1 <= group.word_bits <= self.source.word_bits:
+                has = self.source.word_bits
+                what = f"has words of {has} bits" if has else "has no words"
+                raise PezoError(
+                    f"word_bits must fit the source {self.source.name}, which {what}, "
+                    f"not {group.word_bits}; 0 takes all bits"
+                )
+
+    def _place(self) -> tuple[list[int], int]:
+        offsets, place = [], 0
+        for slot in self.slots:
+            if self.options.layout == "tensors":
+                place = -(-place // self.source.grain) * self.source.grain
+            offsets.append(place)
+            place += slot.size
+        return offsets, place
+
+    def _pieces(self) -> list[tuple[int, list[Piece]]]:
+        """Return what lies in each chunk: (first position, pieces)."""
+        size = self.source.chunk
+        plan: dict[int, list[Piece]] = {}
+        for number, (slot, offset) in enumerate(zip(self.slots, self.offsets, strict=True)):
+            end = offset + slot.size
+            for first in range(offset // size * size, end, size):
+                low, high = max(offset, first), min(end, first + size)
+                piece = Piece(number, low - offset, low - first, high - first)
+                plan.setdefault(first, []).append(piece)
+        return sorted(plan.items())
+
+    def _chunks(
+        self, start: int, scales: Sequence[float], *, sign: bool = False
+    ) -> Iterator[tuple[Piece, Floats]]:
+        """Yield each piece with its z times the scale of its group."""
+        for first, pieces in self._plan:
+            by_setting: dict[tuple[float, int], list[Piece]] = {}
+            for piece in pieces:
+                group = self.groups[self.members[piece.slot]]
+                if not group.frozen:
+                    scale = scales[self.members[piece.slot]]
+                    by_setting.setdefault((scale, group.word_bits), []).append(piece)
+            for (scale, bits), chosen in by_setting.items():
+                scratch = self._scratch[: chosen[-1].high]
+                self.source.fill(
+                    scratch, start=start, first=first, scale=scale, bits=bits, sign=sign
+                )
+                for piece in chosen:
+                    yield piece, scratch[piece.low : piece.high]
+
+    def _sweep(self, start: int, scales: Sequence[float], *, sign: bool = False) -> None:
+        for piece, change in self._chunks(start, scales, sign=sign):
+            self.slots[piece.slot].add(piece.begin, change)
+
+    def _perturb(self, start: int, k: int) -> None:
+        self._sweep(start, self._scales(k * self.options.epsilon))
+
+    def _scales(self, size: float) -> list[float]:
+        return [size * self.factor * 2.0**group.strength for group in self.groups]
+
+    def _write_side(self, start: int, k: int) -> None:
+        """Write theta + k eps z from the copy at rest; k = 0 writes the copy itself."""
+        assert self._kept is not None
+        if k == 0:
+            for slot, kept in zip(self.slots, self._kept, strict=True):
+                slot.write(0, kept)
+            return
+        for piece, change in self._chunks(start, self._scales(k * self.options.epsilon)):
+            kept = self._kept[piece.slot][piece.begin : piece.begin + len(change)]
+            self.slots[piece.slot].write(piece.begin, kept + change)
+
+    def step(self, loss: Callable[[], float]) -> float:
+        """Do a step and return the mean of the losses that it saw.
+
+        Parameters
+        ----------
+        loss : callable
+            Computes the loss of the weights as they are; the same batch each time within a step.
+
+        Raises
+        ------
+        PezoError
+            If a loss is not finite. The weights are then as before the step.
+        """
+        if self.options.rule == "zoqo":
+            raise ValueError("steps on a grid are those of GridStepper")
+        factor, losses, gradients = self._factor(), [], []
+        starts = [self._start_of(query) for query in range(self.options.queries)]
+        for start in starts:
+            plus, minus = self._sides(start, loss)
+            losses += [plus, minus]
+            gradients.append((plus - minus) / (2 * self.options.epsilon))
+        self._update(starts, self._rates(gradients, factor))
+        self.start = self.source.after(starts[-1], self.length)
+        self.steps += 1
+        return math.fsum(losses) / len(losses)
+
+    def _sides(self, start: int, loss: Callable[[], float]) -> tuple[float, float]:
+        """Return both losses; in place, the weights are left at theta - eps z if all went well."""
+        replay, at = self._kept is not None, 0
+        try:
+            sides = []
+            for k in (1, -1):
+                if replay:
+                    self._write_side(start, k)
+                else:
+                    self._perturb(start, k - at)
+                at = k
+                sides.append(finite(loss()))
+        except BaseException:
+            if replay:
+                self._write_side(start, 0)
+            elif at:
+                self._perturb(start, -at)
+            raise
+        if not replay and self.options.queries > 1:
+            self._perturb(start, 1)
+        return sides[0], sides[1]
+
+    def _factor(self) -> float | None:
+        """Return by what all rates differ from their bases; None if not by the same."""
+        factors = {group.rate / group.base for group in self.groups if not group.frozen} or {1.0}
+        if len(factors) == 1:
+            return factors.pop()
+        if self.recorder is not None:
+            raise PezoError(
+                "a training log holds one scalar a step, so all groups must follow the same "
+                "schedule of learning rates; leave out the log or share the schedule"
+            )
+        return None
+
+    def _rates(self, gradients: Sequence[float], factor: float | None) -> list[list[float]]:
+        """Return what each query's z is multiplied with, by group; record it."""
+        result = []
+        for number, gradient in enumerate(gradients):
+            scalar = float(np.sign(gradient)) if self.options.rule == "sign" else gradient
+            scalar = rounded(scalar / self.options.queries)
+            if factor is None:
+                result.append([scalar * group.rate for group in self.groups])
+                continue
+            scalar = rounded(scalar * factor)
+            result.append([scalar * group.base for group in self.groups])
+            if self.recorder is not None:
+                self.recorder.append(self._start_of(number), scalar)
+        return result
+
+    def _start_of(self, query: int) -> int:
+        start = self.start
+        for _ in range(query):
+            start = self.source.after(start, self.length)
+        return start
+
+    def apply(self, starts: Sequence[int], scalars: Sequence[float]) -> None:
+        """Do again what a step did to the weights, from its starts and scalars.
+
+        The sweeps are the same ones, so the result is the same to the last bit.
+        """
+        if self._kept is None:
+            for start in starts:
+                self._perturb(start, 1)
+                self._perturb(start, -2)
+                if self.options.queries > 1:
+                    self._perturb(start, 1)
+        self._update(starts, [[s * group.base for group in self.groups] for s in scalars])
+        self.start = self.source.after(starts[-1], self.length)
+        self.steps += 1
+
+    def _update(self, starts: Sequence[int], rates: Sequence[Sequence[float]]) -> None:
+        """Subtract rate times z for each query; in place, a single one restores as well."""
+        epsilon, sign = self.options.epsilon, self.options.rule == "sign"
+        restore = self._kept is None and self.options.queries == 1
+        if restore and sign:
+            # The sign of z is another row than z, so there is nothing to share.
+            self._perturb(starts[0], 1)
+        for start, by_group in zip(starts, rates, strict=True):
+            scales = []
+            for group, rate in zip(self.groups, by_group, strict=True):
+                if sign:
+                    scales.append(-rate)
+                else:
+                    size = (epsilon if restore else 0.0) - rate
+                    scales.append(size * self.factor * 2.0**group.strength)
+            if self._kept is None:
+                self._sweep(start, scales, sign=sign)
+                continue
+            for piece, change in self._chunks(start, scales, sign=sign):
+                kept = self._kept[piece.slot][piece.begin : piece.begin + len(change)]
+                kept += change
+        if self._kept is not None:
+            self._write_side(starts[0], 0)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a later stepper needs to go on, beside the weights."""
+        return {"start": self.start, "steps": self.steps}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was taken; the weights must be those of that moment."""
+        self.start, self.steps = int(state["start"]), int(state["steps"])
+        if self._kept is not None:
+            self._kept = [slot.read() for slot in self.slots]
+
+
+def rounded(value: float) -> float:
+    """Return the nearest float32."""
+    return float(np.float32(value))
+
+
+def finite(value: float) -> float:
+    """Return a loss, or refuse what is none."""
+    value = float(value)
+    if not math.isfinite(value):
+        raise PezoError(
+            f"a loss must be a finite number, not {value}; use a smaller learning rate or eps"
+        )
+    return value

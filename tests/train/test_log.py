@@ -1,0 +1,135 @@
+"""Logs of a few bytes a step, and the weights that come of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pezo_hw.config import load
+from pezo_hw.errors import PezoError
+from pezo_hw.train import log as logs
+from pezo_hw.train.numpy import ZO, names_of
+from pezo_hw.train.replay import replay
+
+CORE = load("zcu102-onthefly", ["source.generators=8", "source.bits=6", "reuse.lanes=16"])
+SLOPE = np.linspace(-1, 1, 50).astype(np.float32)
+KINDS: dict[str, dict[str, Any]] = {
+    "in place": {},
+    "second copy": {"variant": "replay"},
+    "queries": {"queries": 3},
+    "queries, second copy, tensors": {"queries": 2, "variant": "replay", "layout": "tensors"},
+    "sign": {"rule": "sign"},
+    "zoqo": {"rule": "zoqo", "bits": 4, "eps": 0.1},
+    "gaussian": {"source": "gaussian"},
+    "seeded": {"source": load("zcu102-rademacher", ["reuse.lanes=8"])},
+    "unscaled": {"source": "uniform", "fold": False},
+}
+
+
+def _trained(path: Path, steps: int = 25, **change: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Train with a log; return the base and the trained weights by name."""
+    arrays = [np.linspace(-0.5, 0.7, 30), np.linspace(0.3, -0.2, 20)]
+    arrays = [array.astype(np.float32) for array in arrays]
+    values: dict[str, Any] = {"source": CORE, "lr": 0.01, "eps": 1e-2} | change
+    optimiser = ZO([{"params": arrays[0]}, {"params": arrays[1], "lr": 0.02}], **values)
+    names = names_of(optimiser.param_groups)
+    base = {name: array.copy() for name, array in zip(names, arrays, strict=True)}
+
+    def loss() -> float:
+        return float(((np.concatenate(arrays) - SLOPE) ** 2).sum())
+
+    with logs.LogWriter(path, optimiser.stepper, names=names):
+        for step in range(steps):
+            if values.get("rule") != "zoqo":
+                optimiser.param_groups[0]["lr"] = 0.01 / (1 + step / 10)
+                optimiser.param_groups[1]["lr"] = 0.02 / (1 + step / 10)
+            optimiser.step(loss)
+    return base, dict(zip(names, arrays, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_replayed_weights_equal_the_trained_ones_to_the_last_bit(kind: str, tmp_path: Path) -> None:
+    base, trained = _trained(tmp_path / "a.log", **KINDS[kind])
+    again = replay(tmp_path / "a.log", base)
+    assert any((base[name] != trained[name]).any() for name in base)
+    for name, weights in trained.items():
+        assert again[name].tobytes() == weights.tobytes(), name
+
+
+def test_a_log_is_a_few_bytes_a_step(tmp_path: Path) -> None:
+    sizes = []
+    for steps in (10, 110):
+        _trained(tmp_path / "a.log", steps=steps)
+        sizes.append((tmp_path / "a.log").stat().st_size)
+    assert sizes[1] - sizes[0] == 100 * 12
+
+
+def test_replay_stops_where_it_is_told(tmp_path: Path) -> None:
+    base, trained = _trained(tmp_path / "a.log", steps=8)
+    base_too, shorter = _trained(tmp_path / "b.log", steps=5)
+    part = replay(tmp_path / "a.log", base, steps=5)
+    assert base.keys() == base_too.keys()
+    assert all(part[name].tobytes() == shorter[name].tobytes() for name in part)
+    assert any((part[name] != trained[name]).any() for name in part)
+
+
+def test_a_scalar_that_is_changed_is_found(tmp_path: Path) -> None:
+    base, trained = _trained(tmp_path / "a.log")
+    log = logs.read(tmp_path / "a.log")
+    log.scalars[7] *= 1.001
+    again = replay(log, base)
+    assert any((again[name] != trained[name]).any() for name in again)
+
+
+def test_a_log_that_was_cut_off_ends_with_its_last_whole_record(tmp_path: Path) -> None:
+    base, _ = _trained(tmp_path / "a.log", steps=6)
+    content = (tmp_path / "a.log").read_bytes()
+    (tmp_path / "b.log").write_bytes(content[:-5])
+    _, shorter = _trained(tmp_path / "c.log", steps=5)
+    again = replay(tmp_path / "b.log", base)
+    assert all(again[name].tobytes() == shorter[name].tobytes() for name in again)
+
+
+def test_another_base_model_is_refused(tmp_path: Path) -> None:
+    base, _ = _trained(tmp_path / "a.log")
+    with pytest.raises(PezoError, match=r"^the base model must have the tensor '1\.0' of the log"):
+        replay(tmp_path / "a.log", {"0.0": base["0.0"]})
+    with pytest.raises(
+        PezoError, match=r"^the base model must have the log's tensors of \[30, 20\]"
+    ):
+        replay(tmp_path / "a.log", base | {"1.0": base["0.0"]})
+    other = base | {"1.0": base["1.0"] + np.float32(1e-6)}
+    with pytest.raises(PezoError, match=r"^the base model must be the one that the log began with"):
+        replay(tmp_path / "a.log", other)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"hello\nworld", "must be a training log of this version"),
+        (logs.MAGIC + b"no end", "must be a training log of this version"),
+        (logs.MAGIC + b"{no json}\n", "the head of the log must be JSON"),
+    ],
+)
+def test_what_is_no_log_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_bytes(content)
+    with pytest.raises(PezoError, match=message):
+        logs.read(tmp_path / "x.log")
+
+
+def test_a_log_must_begin_with_the_training_and_rates_must_go_together(tmp_path: Path) -> None:
+    arrays = [np.zeros(4, dtype=np.float32), np.zeros(4, dtype=np.float32)]
+    groups = [{"params": array} for array in arrays]
+    optimiser = ZO(groups, source=CORE, lr=0.1, eps=1e-2)
+    with logs.LogWriter(tmp_path / "a.log", optimiser.stepper, names=["a", "b"]):
+        optimiser.step(lambda: 1.0)
+        optimiser.param_groups[1]["lr"] = 0.05
+        with pytest.raises(PezoError, match=r"^a training log holds one scalar a step"):
+            optimiser.step(lambda: 1.0)
+    assert not arrays[0].any()
+    optimiser.step(lambda: 1.0)  # without the log it may
+    with pytest.raises(PezoError, match=r"^a training log must begin before the first step"):
+        logs.LogWriter(tmp_path / "b.log", optimiser.stepper, names=["a", "b"])

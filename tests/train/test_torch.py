@@ -1,0 +1,217 @@
+"""The optimiser for torch: the twin of the one for arrays, and what only models have."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pezo_hw.config import load
+from pezo_hw.errors import PezoError
+from pezo_hw.train import numpy as twin
+from pezo_hw.train import paths
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+# Only now: these need torch.
+from pezo_hw.train import cct, lora  # noqa: E402
+from pezo_hw.train.torch import ZO, TensorSlot, replay  # noqa: E402
+
+CORE = load("zcu102-onthefly", ["source.generators=8", "source.bits=6", "reuse.lanes=24"])
+POOL = load("zcu102-pregen", ["source.pool_size=101", "source.words=8", "reuse.lanes=24"])
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _model() -> Any:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return torch.nn.Sequential(
+            torch.nn.Linear(7, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3)
+        ).eval()
+
+
+def _samples() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.normal(size=(40, 7)).astype(np.float32))
+    return x, (x[:, :3]).argmax(dim=1)
+
+
+def _loss(model: Any) -> Any:
+    x, y = _samples()
+    return lambda: torch.nn.functional.cross_entropy(model(x), y)
+
+
+def _bytes(model: Any) -> bytes:
+    return b"".join(tensor.detach().numpy().tobytes() for tensor in model.parameters())
+
+
+@pytest.mark.parametrize("config", [CORE, POOL])
+@pytest.mark.parametrize("change", [{}, {"variant": "replay", "queries": 2}, {"rule": "sign"}])
+def test_it_is_the_twin_of_the_one_for_arrays(config: Any, change: dict[str, Any]) -> None:
+    values: dict[str, Any] = {"source": config, "lr": 0.01, "eps": 1e-3, "seed": 3} | change
+    model, other = _model(), _model()
+    optimiser = ZO(model.parameters(), **values)
+    arrays = [tensor.detach().numpy() for tensor in other.parameters()]
+    second = twin.ZO(arrays, **values)
+    x, y = _samples()
+
+    @torch.no_grad()
+    def loss() -> float:
+        return float(torch.nn.functional.cross_entropy(other(x), y))
+
+    for _ in range(5):
+        assert optimiser.step(_loss(model)) == second.step(loss)
+    assert _bytes(model) == _bytes(other)
+    # And so its perturbations are those of `pezo vectors`, see test_optimiser_bits.
+    assert optimiser.stepper.start == second.stepper.start
+
+
+def test_runs_repeat_and_go_on_after_a_reload(tmp_path: Path) -> None:
+    def run(model: Any, steps: int, state: Any = None) -> Any:
+        optimiser = ZO(model.parameters(), source=CORE, lr=0.05, eps=1e-3)
+        if state is not None:
+            optimiser.load_state_dict(state)
+        for _ in range(steps):
+            optimiser.step(_loss(model))
+        return optimiser.state_dict()
+
+    once, twice, parts = _model(), _model(), _model()
+    run(once, 8)
+    run(twice, 8)
+    torch.save(run(parts, 4), tmp_path / "state.pt")
+    run(parts, 4, torch.load(tmp_path / "state.pt"))
+    assert _bytes(once) == _bytes(twice) == _bytes(parts)
+    wrong = _model()
+    run(wrong, 4)
+    run(wrong, 4)  # a new optimiser without the state begins again with the first direction
+    assert _bytes(wrong) != _bytes(once)
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"source": "gaussian"}, {"rule": "zoqo", "eps": 0.05}, {"layout": "tensors"}]
+)
+def test_a_log_makes_the_fine_tuned_model_of_the_base(
+    change: dict[str, Any], tmp_path: Path
+) -> None:
+    model, base = _model(), _model()
+    values: dict[str, Any] = {"source": CORE, "lr": 0.05, "eps": 1e-3} | change
+    optimiser = ZO(model.named_parameters(), **values)
+    with optimiser.log(tmp_path / "a.log"):
+        for _ in range(10):
+            optimiser.step(_loss(model))
+    assert _bytes(model) != _bytes(base)
+    replay(tmp_path / "a.log", base)
+    assert _bytes(model) == _bytes(base)
+    with pytest.raises(PezoError, match=r"^the base model must have the tensor '0\.weight'"):
+        replay(tmp_path / "a.log", torch.nn.Sequential())
+
+
+def test_a_schedule_of_torch_works() -> None:
+    model = _model()
+    optimiser = ZO(model.parameters(), source=CORE, lr=0.1, eps=1e-3)
+    schedule = torch.optim.lr_scheduler.StepLR(optimiser, 1, gamma=0.0)
+    optimiser.step(_loss(model))
+    schedule.step()
+    before = _bytes(copy.deepcopy(model))
+    optimiser.step(_loss(model))
+    now = np.frombuffer(_bytes(model), dtype=np.float32)
+    assert np.allclose(now, np.frombuffer(before, dtype=np.float32), atol=1e-6)
+
+
+def test_parameters_of_other_types_are_trained_where_they_are() -> None:
+    model = _model().to(torch.bfloat16)
+    optimiser = ZO(model.parameters(), source=CORE, lr=0.05, eps=2**-4, variant="replay")
+    assert all(isinstance(slot, TensorSlot) for slot in optimiser.stepper.slots)
+    x, y = _samples()
+    x = x.to(torch.bfloat16)
+    losses = [
+        optimiser.step(lambda: torch.nn.functional.cross_entropy(model(x).float(), y))
+        for _ in range(200)
+    ]
+    assert np.mean(losses[-20:]) < 0.8 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (torch.zeros(3, 4).t(), r"a parameter of shape \(4, 3\) must be contiguous"),
+        (torch.zeros(3, dtype=torch.int64), "a parameter must be of a floating-point type"),
+    ],
+)
+def test_wrong_parameters_are_refused(tensor: Any, message: str) -> None:
+    with pytest.raises(PezoError, match=f"^{message}"):
+        ZO([tensor], source=CORE, lr=0.1, eps=1e-3)
+
+
+@pytest.mark.parametrize("start", lora.STARTS)
+def test_adapters_begin_where_the_model_is_and_only_they_are_trained(start: str) -> None:
+    model = _model()
+    x, _ = _samples()
+    with torch.no_grad():
+        before = model(x)
+    assert lora.adapt(model, "2", rank=2, start=start) == ["2"]
+    with torch.no_grad():
+        assert torch.allclose(model(x), before, atol=1e-5)
+    trained = lora.trainable(model)
+    assert [name for name, _ in trained] == ["2.lora_a", "2.lora_b"]
+    assert sum(tensor.numel() for _, tensor in trained) == 2 * (5 + 3)
+    frozen = {n: p.clone() for n, p in model.named_parameters() if not p.requires_grad}
+    optimiser = ZO(trained, source=CORE, lr=0.02, eps=1e-3)
+    losses = [optimiser.step(_loss(model)) for _ in range(300)]
+    assert losses[-1] < losses[0]
+    assert all(torch.equal(p, frozen[n]) for n, p in model.named_parameters() if n in frozen)
+    with torch.no_grad():
+        after = model(x)
+        lora.merge(model)
+        assert torch.allclose(model(x), after, atol=1e-5)
+    assert not any("lora" in name for name, _ in model.named_parameters())
+
+
+def test_the_usual_start_of_adapters_hides_a() -> None:
+    for start, least in (("zero", 0.0), ("balanced", 1e-4)):
+        model = _model()
+        lora.adapt(model, "2", rank=2, start=start)
+        _loss(model)().backward()
+        slope = float(model.get_submodule("2").lora_a.grad.abs().max())
+        assert slope == least if start == "zero" else slope > least
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pattern": "head.*"}, "the pattern of adapters must match a linear layer, such as 0"),
+        ({"rank": 0}, "the rank of adapters must be at least 1, not 0"),
+        ({"start": "x"}, "the start of adapters must be balanced or zero, not 'x'"),
+    ],
+)
+def test_wrong_adapters_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(PezoError, match=f"^{message}"):
+        lora.adapt(_model(), **({"rank": 1} | change))
+
+
+def test_cct_2_has_the_published_size() -> None:
+    assert cct.parameters(cct.cct2()) == 283_723
+    model = cct.cct2(channels=1, side=8)
+    assert model(torch.zeros(3, 1, 8, 8)).shape == (3, 10)
+    assert torch.equal(cct.cct2(seed=1).head.weight, cct.cct2(seed=1).head.weight)
+
+
+def test_paths_train_with_torch(tmp_path: Path) -> None:
+    request = paths.Request(steps=30, method="mezo", lora=2, log=tmp_path / "a.log", seeds=(0, 1))
+    runs = paths.run("torch", request, say=print)
+    assert [run.parameters for run in runs] == [2 * (64 + 32) + 2 * (32 + 10)] * 2
+    assert (tmp_path / "a-0.log").exists() and (tmp_path / "a-1.log").exists()
+    (run,) = paths.run("torch", paths.Request(steps=2, model="cct-2", batch=4), say=print)
+    assert run.details["parameters of the model"] == run.parameters > 250_000
+    (run,) = paths.run("torch", paths.Request(steps=150, method="bp"), say=print)
+    assert run.accuracy > 0.85

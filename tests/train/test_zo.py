@@ -1,0 +1,233 @@
+"""Steps of the optimiser for arrays: what they do to weights, whatever the perturbations are."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pezo_hw.config import load
+from pezo_hw.errors import PezoError
+from pezo_hw.train import sources
+from pezo_hw.train.numpy import ZO
+
+CORE = load("zcu102-onthefly", ["source.generators=8", "source.bits=6", "reuse.lanes=16"])
+SLOPE = np.linspace(-1, 1, 50).astype(np.float32)
+
+
+def _weights() -> Any:
+    return np.linspace(-0.5, 0.7, 50).astype(np.float32)
+
+
+def _z(source: sources.Source, start: int, length: int) -> Any:
+    row = np.empty(length, dtype=np.float32)
+    source.fill(row, start=start, first=0, scale=1.0)
+    return row.astype(np.float64) * source.factor
+
+
+@pytest.mark.parametrize("variant", ["in-place", "replay"])
+@pytest.mark.parametrize("source", ["gaussian", CORE])
+def test_a_step_on_a_line_is_the_one_of_the_formula(source: Any, variant: str) -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=source, lr=0.02, eps=1e-2, variant=variant, seed=1)
+    z = _z(optimiser.stepper.source, optimiser.stepper.start, 50)
+    gradient = SLOPE.astype(np.float64) @ z
+    expected = _weights() - 0.02 * gradient * z
+    mean = optimiser.step(lambda: float(SLOPE @ weights))
+    assert mean == pytest.approx(float(SLOPE @ _weights()), abs=1e-5)
+    assert np.allclose(weights, expected, atol=2e-5)
+    assert not np.allclose(weights, 2 * _weights() - expected, atol=2e-3)  # added, not subtracted
+
+
+def test_queries_are_averaged_and_each_has_its_own_direction() -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=CORE, lr=0.02, eps=1e-2, queries=3)
+    stepper = optimiser.stepper
+    expected = _weights().astype(np.float64)
+    start = stepper.start
+    for _ in range(3):
+        z = _z(stepper.source, start, 50)
+        expected -= 0.02 / 3 * (SLOPE @ z) * z
+        start = stepper.source.after(start, 50)
+    optimiser.step(lambda: float(SLOPE @ weights))
+    assert stepper.start == start
+    assert np.allclose(weights, expected, atol=2e-5)
+
+
+def test_the_sign_rule_moves_every_weight_by_the_rate() -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=CORE, lr=0.25, eps=1e-2, rule="sign")
+    z = _z(optimiser.stepper.source, 0, 50)
+    optimiser.step(lambda: float(SLOPE @ weights))
+    moved = _weights() - weights
+    assert np.allclose(moved, 0.25 * np.sign(SLOPE @ z) * np.sign(z), atol=1e-5)
+
+
+def test_replay_leaves_no_trace_where_the_update_is_nothing() -> None:
+    weights = np.random.default_rng(0).normal(size=5000).astype(np.float32)
+    before = weights.copy()
+    optimiser = ZO(weights, source="gaussian", lr=0.1, eps=1e-3, variant="replay")
+    for _ in range(20):
+        optimiser.step(lambda: 1.0)
+    assert np.array_equal(weights, before)
+    # In place, rounding leaves a trace, which is small.
+    optimiser = ZO(weights, source="gaussian", lr=0.1, eps=1e-3)
+    for _ in range(20):
+        optimiser.step(lambda: 1.0)
+    assert 0 < np.abs(weights - before).max() < 1e-5
+
+
+@pytest.mark.parametrize("variant", ["in-place", "replay"])
+@pytest.mark.parametrize("call", [1, 2])
+def test_weights_come_back_when_a_loss_fails(variant: str, call: int) -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=CORE, lr=0.1, eps=1e-2, variant=variant)
+    calls: list[int] = []
+
+    def loss() -> float:
+        calls.append(1)
+        return float("nan") if len(calls) == call else 1.0
+
+    with pytest.raises(PezoError, match=r"^a loss must be a finite number, not nan; use a smaller"):
+        optimiser.step(loss)
+    assert np.allclose(weights, _weights(), atol=1e-6)
+    assert optimiser.stepper.steps == 0 and optimiser.stepper.start == 0
+
+
+def test_groups_have_their_own_settings_and_frozen_ones_do_not_move_z() -> None:
+    def run(frozen: bool) -> tuple[Any, Any]:
+        first, second = _weights(), _weights()
+        optimiser = ZO(
+            [
+                {"params": first, "frozen": frozen},
+                {"params": [second], "lr": 0.01, "strength": 1, "word_bits": 3},
+            ],
+            source=CORE,
+            lr=0.5,
+            eps=1e-2,
+            rule="sign",
+        )
+        optimiser.step(lambda: float(second.sum() + 0 * first.sum()))
+        return _weights() - first, _weights() - second
+
+    still, moved = run(True)
+    free, same = run(False)
+    assert not still.any()
+    # A word that is 0 moves nothing.
+    assert np.allclose(np.abs(free[free != 0]), 0.5, atol=1e-5) and (free != 0).sum() > 40
+    # Under `sign` the rate is the step, and the direction is that of the second group's words.
+    assert np.allclose(np.abs(moved), 0.01, atol=1e-5)
+    assert np.array_equal(np.sign(moved), np.sign(same))
+
+
+def test_strength_scales_perturbation_and_update() -> None:
+    sizes = []
+    for strength in (0, 2):
+        weights = np.zeros(50, dtype=np.float32)
+        seen: list[Any] = []
+        optimiser = ZO(weights, source=CORE, lr=0.1, eps=1e-2, strength=strength)
+
+        def loss(weights: Any = weights, seen: list[Any] = seen) -> float:
+            seen.append(weights.copy())
+            return float(SLOPE @ weights)
+
+        optimiser.step(loss)
+        sizes.append((seen[0], weights))
+    assert np.allclose(sizes[1][0], 4 * sizes[0][0], atol=1e-6)
+    assert np.allclose(sizes[1][1], 16 * sizes[0][1], atol=1e-4)
+
+
+def test_tensors_begin_with_a_group_in_the_layout_of_a_tensor_table() -> None:
+    arrays = [np.zeros(5, dtype=np.float32), np.zeros(20, dtype=np.float32)]
+    for layout, offsets, length in (("flat", [0, 5], 25), ("tensors", [0, 16], 36)):
+        stepper = ZO(arrays, source=CORE, lr=0.1, eps=1e-2, layout=layout).stepper
+        assert (stepper.offsets, stepper.length) == (offsets, length)
+
+
+def test_repeated_runs_are_identical_and_a_state_goes_on() -> None:
+    def run(steps: int, weights: Any, state: Any = None) -> Any:
+        optimiser = ZO(weights, source=CORE, lr=0.01, eps=1e-2, queries=2)
+        if state is not None:
+            optimiser.load_state_dict(state)
+        for _ in range(steps):
+            optimiser.step(lambda: float(((weights - SLOPE) ** 2).sum()))
+        return copy.deepcopy(optimiser.state_dict())
+
+    once, twice, parts = _weights(), _weights(), _weights()
+    run(6, once)
+    run(6, twice)
+    assert once.tobytes() == twice.tobytes()
+    run(3, parts, run(3, parts))
+    assert parts.tobytes() == once.tobytes()
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_zoqo_never_leaves_its_grid(bits: int) -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=CORE, lr=0.02, eps=0.05, rule="zoqo", bits=bits)
+    stepper: Any = optimiser.stepper
+    scale = 2 * float(np.float32(0.7)) / (2**bits - 1)
+    assert stepper.scales == [pytest.approx(scale)]
+    seen: list[Any] = []
+
+    def loss() -> float:
+        seen.append(weights / np.float32(stepper.scales[0]))
+        return -float(np.abs(weights).sum())  # outwards, against the limits
+
+    for _ in range(60):
+        before = stepper.grid[0].copy()
+        optimiser.step(loss)
+        moved = np.abs(stepper.grid[0] - before).max()
+        assert moved <= max(1, int(0.02 / scale))
+        assert -(2 ** (bits - 1)) <= stepper.grid[0].min()
+        assert stepper.grid[0].max() <= 2 ** (bits - 1) - 1
+    grid = np.array(seen)
+    assert np.allclose(grid, np.rint(grid), atol=1e-3)
+    assert grid.min() >= -(2 ** (bits - 1)) - 1e-3 and grid.max() <= 2 ** (bits - 1) - 1 + 1e-3
+    most = max(1, int(0.05 / scale))
+    assert np.abs(np.rint(seen[0]) - np.rint(seen[1])).max() <= 2 * most
+
+
+def test_zoqo_goes_down() -> None:
+    weights = _weights()
+    target = _weights()[::-1].copy()
+    optimiser = ZO(weights, source="uniform", lr=1e-3, eps=0.02, rule="zoqo", bits=8)
+    losses = [optimiser.step(lambda: float(((weights - target) ** 2).sum())) for _ in range(1500)]
+    assert np.mean(losses[-50:]) < 0.4 * losses[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"eps": 0.0}, "eps must be a positive number, not 0.0"),
+        ({"queries": 0}, "queries must be at least 1, not 0"),
+        ({"rule": "adam"}, "rule must be sgd or sign or zoqo, not 'adam'"),
+        ({"variant": "x"}, "variant must be in-place or replay, not 'x'"),
+        ({"strength": 4}, "strength must be 0 to 3, not 4"),
+        ({"word_bits": 7}, "word_bits must fit the source on-the-fly, which has words of 6 bits"),
+        ({"bits": 1}, "bits must be 2 to 16, not 1"),
+        ({"rule": "zoqo", "queries": 2}, "queries must be 1 with zoqo, not 2"),
+        ({"rule": "zoqo", "strength": 1}, "strength and word_bits must be 0 with zoqo"),
+        ({"source": "gaussian", "word_bits": 2}, "word_bits must fit .* which has no words"),
+    ],
+)
+def test_wrong_values_are_refused(change: dict[str, Any], message: str) -> None:
+    values: dict[str, Any] = {"source": CORE, "lr": 0.1, "eps": 1e-2} | change
+    with pytest.raises(PezoError, match=f"^{message}"):
+        ZO(_weights(), **values)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ([], "an optimiser must have at least one parameter"),
+        ([np.zeros(3)], "a parameter must be an array of float32, not of float64"),
+        ([_weights()[::2]], "a parameter must be C-contiguous and writable"),
+        ([{"params": [_weights()], "momentum": 1}], "a parameter group may have .* not momentum"),
+    ],
+)
+def test_wrong_parameters_are_refused(params: Any, message: str) -> None:
+    with pytest.raises(PezoError, match=f"^{message}"):
+        ZO(params, source=CORE, lr=0.1, eps=1e-2)
