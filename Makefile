@@ -55,7 +55,7 @@ clean:
 	  echo "setup: making .venv with $$("$$found" --version)"; \
 	  "$$found" -m venv --clear .venv || exit 2; \
 	fi
-	@echo "setup: installing pezo-hw and its tools into .venv (about 1 GB)"
+	@echo "setup: installing pezo-hw and its tools into .venv (about 1.3 GB)"
 	@$(ENV) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(ENV) -m pezo_hw.tools
 	@touch $@

@@ -57,6 +57,10 @@ class Engine:
         passes over stored weights that `sides` yields.
     log : Log
         Finished steps.
+    passes : list of int
+        Of the step under way: k of its in-place sweeps.
+    pass_limited : bool
+        Whether one of these limited a weight.
     """
 
     def __init__(
@@ -79,9 +83,8 @@ class Engine:
         self.transfers = 0
         self.displacement = 0
         self.log = Log(seed=seed, passes=PASSES.get(self.description.schedule, (0,)))
-        # Of the step under way: k of its in-place sweeps, and whether one of them saturated.
-        self._passes: list[int] = []
-        self._limited = False
+        self.passes: list[int] = []
+        self.pass_limited = False
         # Both sides of the step under way, where the sweep of the step before gave them.
         self._sides: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self.start(start)
@@ -227,17 +230,17 @@ class Engine:
         self.transfers += 1 + ("weights" in outcome.outputs)
         if "weights" in outcome.outputs:
             self.weights = outcome.outputs["weights"]
-            self._passes.append(command.k)
-            self._limited |= outcome.saturations > 0
+            self.passes.append(command.k)
+            self.pass_limited |= outcome.saturations > 0
         return outcome
 
     def _end_step(self, coefficient: int) -> None:
-        if self._limited and tuple(self._passes) != self.log.passes:
+        if self.pass_limited and tuple(self.passes) != self.log.passes:
             self.log.exact = False
         self.log.append(self.index, coefficient)
         self.index = self.description.after(self.index, beats=self.beats)
         self.displacement = 0
-        self._passes, self._limited, self._sides = [], False, None
+        self.passes, self.pass_limited, self._sides = [], False, None
 
     def _between_steps(self, what: str) -> None:
         if self.displacement:

@@ -27,6 +27,8 @@ from .registers import RegisterBackend
 from .sweep import Description
 
 MANIFEST = "pezo.json"
+# Seconds for the beats inside a core, some dozens, to leave.
+_DRAIN = 0.002
 
 
 class PynqBus:
@@ -94,8 +96,7 @@ class PynqBus:
         except BaseException:
             for channel in (sender, *receivers.values()):
                 # A transfer that is left would take the data of the next one.
-                channel.stop()
-                channel.start()
+                _reset(channel)
             raise
         result = {}
         for name, channel in receivers.items():
@@ -106,6 +107,24 @@ class PynqBus:
             places[name].invalidate()
             result[name] = places[name][:size].tobytes()
         return result
+
+    def drain(self) -> None:
+        """See `registers.Draining`."""
+        if "weights" in self._dmas:
+            _reset(self._dmas["weights"].sendchannel)
+        armed = []
+        for name, dma in self._dmas.items():
+            channel, buffer = dma.recvchannel, self._buffers.get(name)
+            _reset(channel)
+            if buffer is not None:
+                # The beats inside the core can leave only to a receiver.
+                most = getattr(dma, "buffer_max_size", None) or len(buffer)
+                channel.transfer(buffer, 0, min(len(buffer), most))
+                armed.append(channel)
+        if armed:
+            time.sleep(_DRAIN)
+        for channel in armed:
+            _reset(channel)
 
     def close(self) -> None:
         """See `Bus`."""
@@ -147,6 +166,12 @@ class PynqBus:
             if time.monotonic() > limit:
                 raise PezoError(f"{what} must be done in time, but still waits")
         channel.wait()
+
+
+def _reset(channel: Any) -> None:
+    """Let a channel forget its transfer."""
+    channel.stop()
+    channel.start()
 
 
 def open_board(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +50,24 @@ class Bus(Protocol):
         """Give back what is held."""
 
 
+@runtime_checkable
+class Draining(Protocol):
+    """A bus that can clear its streams, which the rest of a failed sweep would block."""
+
+    def drain(self) -> None:
+        """Drop what has not been sent; take and drop what the core still sends.
+
+        Called after an abort, and never raises for want of beats.
+        """
+
+
 class RegisterBackend:
     """Sweeps by registers, see `Backend`.
 
     Parameters
     ----------
     bus : Bus
+        Maybe `Draining`.
     registers : RegisterMap
         Of the manifest of the core's folder.
     description : Description
@@ -66,7 +78,7 @@ class RegisterBackend:
     Raises
     ------
     PezoError
-        If what answers is not this core.
+        If what answers is not this core, or cannot be brought to rest.
     """
 
     def __init__(
@@ -84,7 +96,7 @@ class RegisterBackend:
         self._identify()
         # What an earlier program may have left.
         self.write("IRQ_ENABLE")
-        self.bus.write(registers["ERROR"].address(), 0xFFFFFFFF)
+        self._rest()
         if "TENSOR_COUNT" in registers:
             self.write("TENSOR_COUNT")
 
@@ -142,18 +154,24 @@ class RegisterBackend:
         self.write("COEFFICIENT", c=command.coefficient)
         if "DITHER_SEED" in self.registers:
             self.write("DITHER_SEED", seed=command.dither_seed)
+        dtype = np.dtype(f"<i{description.weight_bytes}")
+        data = weights.astype(dtype).tobytes()
         self.write("CONTROL", go=1)
         what = f"a sweep of kind {command.kind} over {len(weights)} weights"
         # Before the data goes: a core that has not begun would take none of it.
-        self._check(what)
-        dtype = np.dtype(f"<i{description.weight_bytes}")
-        data = weights.astype(dtype).tobytes()
         try:
+            self._check(what)
             given = self.bus.stream(data, outputs=USED[command.kind], beat=description.beat_bytes)
+            self._wait("done", 1)
+            self._check(what)
+        except _Reported:
+            raise
         except PezoError as error:
             raise PezoError(f"{what}: {error}{self._abandon()}") from None
-        self._wait("done", 1)
-        self._check(what)
+        except BaseException:
+            # An interrupt must not leave the core in mid-sweep either.
+            self._abandon()
+            raise
         outputs: dict[str, NDArray[np.int64]] = {}
         for name, answer in given.items():
             if len(answer) != len(data):
@@ -194,9 +212,16 @@ class RegisterBackend:
             "tensors": given.tensors,
             "coefficient_bits": given.arithmetic.coefficient_bits,
             "coefficient_shift": given.arithmetic.shift,
+            # Not in a description, but in the map, whose constants are those of the core.
+            "word_bits": self.registers["CAPS0"].field("word_bits").reset,
+            "source": self.registers["CAPS1"].field("source").reset,
         }
+        found_all = {**sizes, **kind}
+        for half in ("PERIOD_LO", "PERIOD_HI"):
+            expected[half] = self.registers[half].field("groups").reset
+            found_all[half] = self.read(half)["groups"]
         for name, value in expected.items():
-            found = {**sizes, **kind}[name]
+            found = found_all[name]
             if found != value:
                 raise PezoError(
                     f"the core must be the one of the manifest, but its {name} is {found}, not "
@@ -215,19 +240,43 @@ class RegisterBackend:
 
     def _check(self, what: str) -> None:
         """Raise for, and clear, what the core complains of."""
+        found = self._complaints()
+        if found:
+            raise _Reported(f"{what}: the core reports {found}{self._abandon()}")
+
+    def _complaints(self) -> str:
+        """Return the names of what the core complains of, and clear it."""
         register = self.registers["ERROR"]
         word = self.bus.read(register.address())
         if word:
             self.bus.write(register.address(), word)
-            found = ", ".join(name for name, value in register.unpack(word).items() if value)
-            raise PezoError(f"{what}: the core reports {found}{self._abandon()}")
+        return ", ".join(name for name, value in register.unpack(word).items() if value)
 
     def _abandon(self) -> str:
-        """End a sweep that goes on after a failure, so that the core is usable; say how it went."""
-        if not self.read("STATUS")["sweeping"]:
-            return ""
-        beats = self.read("INDEX")["beats"]
+        """Bring the core to rest after a failure; say how it went, and never fail itself.
+
+        What failed first is what a user must read.
+        """
+        try:
+            sweeping = self.read("STATUS")["sweeping"]
+            found, beats = self._complaints(), self.read("INDEX")["beats"]
+            self._rest()
+        # A bus may raise what it likes.
+        except Exception as error:
+            return f" (and the core could not be brought to rest: {error})"
+        reports = f"; the core reports {found}" if found else ""
+        return reports + (f" (the sweep was aborted after {beats} beats)" if sweeping else "")
+
+    def _rest(self) -> None:
+        """End a sweep and a flush, empty the streams, and forget what came of it."""
+        # One write: its other fields become 0, and 0 ends a flush.
         self.write("CONTROL", abort=1)
+        if isinstance(self.bus, Draining):
+            self.bus.drain()
         self._wait("sweeping", 0)
-        self.bus.write(self.registers["ERROR"].address(), self.registers["ERROR"].pack(aborted=1))
-        return f" (the sweep was aborted after {beats} beats)"
+        for name in ("ERROR", "IRQ_STATUS"):
+            self.bus.write(self.registers[name].address(), 0xFFFFFFFF)
+
+
+class _Reported(PezoError):
+    """An error of which the core is told already, and after which it is at rest."""

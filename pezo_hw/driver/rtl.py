@@ -21,6 +21,8 @@ from .sweep import Description
 
 # Clocks in which nothing moves that end a transfer: more than any latency, with stalls.
 _QUIET = 20_000
+# The same without stalls, and without beats to wait for.
+_DRAINED = 200
 _OKAY = 0
 
 
@@ -111,6 +113,11 @@ class RtlBus:
             if place is not None
         }
 
+    def drain(self) -> None:
+        """See `registers.Draining`."""
+        # Nothing is offered between two calls, so the rest of the input is dropped already.
+        self._library.sim_drain(self.handle, _DRAINED)
+
     def close(self) -> None:
         """See `Bus`."""
         if self._core is not None:
@@ -185,6 +192,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         "sim_stalls": (None, [handle, u32, u32]),
         "sim_reset": (None, [handle]),
         "sim_idle": (None, [handle, u64]),
+        "sim_drain": (u64, [handle, u64]),
         "sim_write": (ctypes.c_int, [handle, u32, u32, u32]),
         "sim_read": (ctypes.c_int, [handle, u32, ctypes.POINTER(u32)]),
         "sim_stream": (

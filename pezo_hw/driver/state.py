@@ -48,7 +48,7 @@ def save(
     Raises
     ------
     PezoError
-        In the middle of a step.
+        While the weights carry a perturbation.
     """
     if engine.displacement:
         raise PezoError(
@@ -66,6 +66,8 @@ def save(
         "seed": log.seed,
         "passes": log.passes,
         "exact": log.exact,
+        # In-place sweeps since the last step, which may have taken each other back.
+        "under_way": {"passes": engine.passes, "limited": engine.pass_limited},
         "extra": dict(extra or {}),
     }
     buffer = io.BytesIO()
@@ -152,7 +154,14 @@ class State:
         """
         saved, core = self.meta["core"], _core(backend)
         for key in sorted(saved.keys() | core.keys()):
+            if key == "stream" and "" in (saved.get(key), core[key]):
+                continue
             if saved.get(key) != core.get(key):
+                if key == "stream":
+                    raise PezoError(
+                        "the state must come from this core, but was made with another source, "
+                        "scaling or reuse; use the configuration that it was made with"
+                    )
                 raise PezoError(
                     f"the state must come from this core, but its {key} is {saved.get(key)}, "
                     f"not {core.get(key)}; use the configuration that it was made with"
@@ -168,6 +177,8 @@ class State:
         engine.log = self.log
         engine.saturations = self.meta["saturations"]
         engine.transfers = self.meta["transfers"]
+        engine.passes = list(self.meta["under_way"]["passes"])
+        engine.pass_limited = bool(self.meta["under_way"]["limited"])
         return engine
 
 

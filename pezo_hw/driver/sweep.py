@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,6 +118,8 @@ class Description:
         "dsp" or "zoqo".
     tensors : int
         Entries of the table of tensors; 0: there is none.
+    stream : str
+        Checksum of what the perturbations are made of: source, scaling and reuse. Empty: unknown.
     """
 
     name: str
@@ -129,6 +133,7 @@ class Description:
     schedule: str = "in-place"
     update: str = "dsp"
     tensors: int = 0
+    stream: str = ""
 
     @classmethod
     def of(cls, config: Config, *, model: AnyEngine) -> Description:
@@ -173,6 +178,7 @@ class Description:
             schedule=zo.schedule,
             update=zo.update,
             tensors=config.control.tensors,
+            stream=_checksum(config),
         )
 
     @property
@@ -204,3 +210,10 @@ class Description:
     def after(self, index: int, *, beats: int) -> int:
         """Return where the step after one that began at `index` begins."""
         return (index + (1 if self.seeded else beats)) % self.period
+
+
+def _checksum(config: Config) -> str:
+    """Return the checksum of what decides all perturbations."""
+    parts = config.model_dump(mode="json", include={"source", "scaling", "reuse"})
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -139,6 +139,8 @@ def split(
     shape: tuple[int, ...] = (),
 ) -> DataSet:
     """Shuffle samples and keep the first `test` of them for the test."""
+    if len(y) <= test:
+        raise PezoError(f"{name}: must have more than {test} samples to train with, not {len(y)}")
     order = np.random.default_rng(seed).permutation(len(y))
     x, y = x[order], y[order]
     return DataSet(name, x[test:], y[test:], x[:test], y[:test], classes=classes, shape=shape)

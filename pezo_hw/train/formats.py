@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def idx(place: Path, *, seed: int) -> DataSet:
     seed : int
         Shuffles the training part.
     """
-    parts = {}
+    parts, shapes = {}, []
     for part in ("train", "t10k"):
         images = _idx(_found(place, f"{part}-images-idx3-ubyte"), dimensions=3)
         labels = _idx(_found(place, f"{part}-labels-idx1-ubyte"), dimensions=1)
@@ -41,11 +42,16 @@ def idx(place: Path, *, seed: int) -> DataSet:
             )
         flat = images.reshape(len(images), -1).astype(np.float32) / 127.5 - 1
         parts[part] = (flat, labels.astype(np.int64))
-        shape = (1, *images.shape[1:])
+        shapes.append((1, *images.shape[1:]))
     (x, y), (test_x, test_y) = parts["train"], parts["t10k"]
+    if shapes[0] != shapes[1]:
+        raise PezoError(
+            f"{place}: images of train and t10k must have the same size, "
+            f"not {shapes[0][1:]} and {shapes[1][1:]}"
+        )
     order = np.random.default_rng(seed).permutation(len(y))
     classes = int(max(y.max(), test_y.max())) + 1
-    return DataSet(place.name, x[order], y[order], test_x, test_y, classes=classes, shape=shape)
+    return DataSet(place.name, x[order], y[order], test_x, test_y, classes=classes, shape=shapes[0])
 
 
 def _found(place: Path, name: str) -> Path:
@@ -61,7 +67,7 @@ def _found(place: Path, name: str) -> Path:
 def _idx(path: Path, *, dimensions: int) -> NDArray[np.uint8]:
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise PezoError(f"{path}: must be readable, but: {error}; get it again") from None
     # Two zero bytes, 8 for unsigned bytes, the number of dimensions; each size; then the bytes.
     head = 4 + 4 * dimensions
@@ -74,6 +80,8 @@ def _idx(path: Path, *, dimensions: int) -> NDArray[np.uint8]:
             f"{path}: must hold {int(np.prod(sizes))} bytes of data, not {len(values)}; "
             "get it again"
         )
+    if not values.size:
+        raise PezoError(f"{path}: must hold data, but its sizes are {sizes}; get it again")
     return values.reshape(sizes)
 
 
@@ -158,8 +166,14 @@ def text(path: Path, *, seed: int) -> DataSet:
     """
     if not path.is_file():
         raise PezoError(f"{path}: must be a text file with a label, a tab and a sentence in a line")
+    try:
+        content = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise PezoError(
+            f"{path}: must be text in UTF-8, but byte {error.start} is not; convert it"
+        ) from None
     pairs = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
         label, tab, sentence = line.partition("\t")

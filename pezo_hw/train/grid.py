@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ class GridStepper(Stepper):
         self._levels = np.empty(len(self._scratch), dtype=np.int32)
 
     def _write(self, number: int) -> None:
+        if self.groups[self.members[number]].frozen:
+            return
         values = self.grid[number] * np.float32(self.scales[number])
         self.slots[number].write(0, values.astype(np.float32))
 
@@ -78,6 +80,12 @@ class GridStepper(Stepper):
 
     def step(self, loss: Callable[[], float]) -> float:
         """Do a step and return the mean of its two losses."""
+        self._check_rates()
+        # Before anything is written, as the weights must stay as they are.
+        if self.recorder is not None and any(
+            group.rate != group.base for group in self.groups if not group.frozen
+        ):
+            raise PezoError("a training log of zoqo must have a constant learning rate")
         try:
             sides = []
             for k in (1, -1):
@@ -88,8 +96,6 @@ class GridStepper(Stepper):
             raise
         direction = float(np.sign(sides[0] - sides[1]))
         if self.recorder is not None:
-            if any(group.rate != group.base for group in self.groups):
-                raise PezoError("a training log of zoqo must have a constant learning rate")
             self.recorder.append(self.start, direction)
         self.apply([self.start], [direction])
         return (sides[0] + sides[1]) / 2
@@ -113,7 +119,26 @@ class GridStepper(Stepper):
             "grid": [q.copy() for q in self.grid],
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def _identity(self) -> dict[str, Any]:
+        return super()._identity() | {"bits": self.options.bits}
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Refuse a state of another optimiser; nothing is changed."""
+        super().check_state(state)
+        scales, grid = state.get("scales"), state.get("grid")
+        if (
+            not scales
+            or len(scales) != len(self.slots)
+            or not all(0 < s < math.inf for s in scales)
+        ):
+            raise PezoError("a state to load must have a positive scale for each tensor's grid")
+        sizes = [slot.size for slot in self.slots]
+        if not grid or [np.size(q) for q in grid] != sizes:
+            raise PezoError(f"a state to load must have grids of {sizes} weights")
+        if any(np.min(q) < self._low or np.max(q) > self._high for q in grid if np.size(q)):
+            raise PezoError(f"a grid of a state to load must be in {self._low} to {self._high}")
+
+    def load(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""
         super().load(state)
         self.scales = list(state["scales"])

@@ -83,7 +83,9 @@ def configuration(
     if bits is not None:
         given = FORMATS[_choice("bits", bits, FORMATS)]
         mapping["weights"] = {"bits": bits, "frac": given["frac"]}
-        mapping["zo"] = {**mapping["zo"], "epsilon_log2": given["epsilon_log2"]}
+        # A core has one of both.
+        size = "levels" if config.zo.update == "zoqo" else "epsilon_log2"
+        mapping["zo"] = {**mapping["zo"], size: given[size]}
     if update is not None and update != config.zo.update:
         zo = {**mapping["zo"], "update": _choice("update", update, UPDATES)}
         width = int(mapping["weights"]["bits"])

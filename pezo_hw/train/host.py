@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.errors import PezoError
 from pezo_hw.golden.step import Arithmetic
 
 if TYPE_CHECKING:
@@ -60,9 +61,12 @@ def coefficient(
     int
         Rounded to the nearest integer.
     """
+    _check_rate(rate)
     real = rate * leftover**2 * gradient * 2.0 ** (arithmetic.frac + arithmetic.shift - (bits - 1))
+    # Limited before it is rounded: a large rate gives infinity, which no integer is. 0 times that
+    # is no number, and changes nothing.
     limit = (1 << (arithmetic.coefficient_bits - 1)) - 1
-    return int(max(-limit, min(limit, round(real))))
+    return 0 if math.isnan(real) else round(max(-limit, min(limit, real)))
 
 
 def sign_coefficient(
@@ -72,9 +76,15 @@ def sign_coefficient(
 
     eta_q = max(floor(eta / s), 1) with the weights' step s = 2^-frac.
     """
+    _check_rate(rate)
     limit = (1 << (arithmetic.coefficient_bits - 1)) - 1
-    size = min(limit, max(math.floor(rate * 2**arithmetic.frac), 1))
+    size = max(math.floor(min(limit, rate * 2.0**arithmetic.frac)), 1)
     return size * int(np.sign(loss_plus - loss_minus))
+
+
+def _check_rate(rate: float) -> None:
+    if not math.isfinite(rate):
+        raise PezoError(f"the learning rate must be a finite number, not {rate}")
 
 
 def coefficient_of(

@@ -44,11 +44,16 @@ class LogWriter:
     Parameters
     ----------
     path : Path
-        Replaced if it exists.
+        A new file.
     stepper : Stepper
         Before its first step. Its recorder is set.
     names : sequence of str
         Of the tensors, in the optimiser's order.
+
+    Raises
+    ------
+    PezoError
+        If the file exists, as it may be the only copy of another training, or after a step.
     """
 
     def __init__(self, path: Path, stepper: Stepper, *, names: Sequence[str]):
@@ -68,7 +73,10 @@ class LogWriter:
             # Weights on a grid do not tell what its steps are.
             "scales": getattr(stepper, "scales", None),
         }
-        self._file = path.open("wb")
+        try:
+            self._file = path.open("xb")
+        except FileExistsError:
+            raise PezoError(f"{path} exists; choose another name") from None
         self._file.write(MAGIC + json.dumps(header, separators=(",", ":")).encode() + b"\n")
         self._stepper = stepper
         stepper.recorder = self

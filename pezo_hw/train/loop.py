@@ -7,6 +7,7 @@ import hashlib
 import signal
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +29,18 @@ CHECKPOINT = "checkpoint.npz"
 _EVERY = 5.0
 # Begins of the steps of different seeds: a number without a common factor with any period.
 _SPREAD = 0x9E3779B1
+
+# What a file with parts missing or changed gives.
+_DAMAGES = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    OverflowError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True)
@@ -220,6 +233,15 @@ class Trainer:
         return {**asdict(self.plan), "sizes": list(self.plan.sizes)}
 
     def _resume(self, path: Path, backend: Backend) -> Engine:
+        try:
+            return self._resumed(path, backend)
+        except _DAMAGES as error:
+            raise PezoError(
+                f"{path}: must be a whole checkpoint, but reading it gives "
+                f"{type(error).__name__}; choose another folder"
+            ) from None
+
+    def _resumed(self, path: Path, backend: Backend) -> Engine:
         state = State.read(path)
         plan: dict[str, Any] = state.extra.get("plan", {})
         for key, value in self._identity.items():
@@ -228,9 +250,22 @@ class Trainer:
                     f"{path} holds a run with {key} = {plan.get(key)}, not {value}; "
                     "choose another folder"
                 )
+        losses, extra = state.extra_arrays["losses"], dict(state.extra["extra"])
+        steps = len(state.log.indices)
+        expected = self._initial(backend.description).shape
+        for name, found, shape in (
+            ("losses", losses, (steps,)),
+            ("coefficients", state.arrays["coefficients"], (steps,)),
+            ("weights", state.arrays["weights"], expected),
+            ("initial", state.arrays["initial"], expected),
+        ):
+            if found.shape != shape:
+                raise PezoError(
+                    f"{path}: {name} of a checkpoint must have shape {shape}, not {found.shape}; "
+                    "choose another folder"
+                )
         engine = state.engine(backend)
-        self.losses = state.extra_arrays["losses"].tolist()
-        self.extra = state.extra["extra"]
+        self.losses, self.extra = losses.astype(np.float64).tolist(), extra
         return engine
 
 

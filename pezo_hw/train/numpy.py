@@ -12,6 +12,7 @@ from pezo_hw.errors import PezoError
 from .grid import stepper_of
 from .sources import Floats, Source, source_of
 from .weights import ArraySlot, Group, Options
+from .zo import groups_of
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
@@ -101,7 +102,7 @@ class ZO:
             Mean of the losses.
         """
         for group, settings in zip(self.stepper.groups, self.param_groups, strict=True):
-            group.rate = settings["lr"]
+            group.rate = float(settings["lr"])
         return self.stepper.step(closure)
 
     def state_dict(self) -> dict[str, Any]:
@@ -111,15 +112,17 @@ class ZO:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was called; the arrays must hold the weights of that moment."""
-        if len(state["param_groups"]) != len(self.param_groups):
-            raise PezoError(
-                f"a state to load must have {len(self.param_groups)} parameter groups, "
-                f"not {len(state['param_groups'])}"
-            )
-        for number, given in enumerate(state["param_groups"]):
-            self.param_groups[number].update(given)
-            base = self.stepper.groups[number].base
-            self.stepper.groups[number] = _settings(self.param_groups[number], base=base)
+        given = groups_of(state, count=len(self.param_groups), names=SETTINGS)
+        groups = [
+            _settings(settings, base=group.base)
+            for settings, group in zip(given, self.stepper.groups, strict=True)
+        ]
+        # All of it is checked before anything is changed.
+        self.stepper.check(groups)
+        self.stepper.check_state(state.get("state", {}))
+        for group, settings in zip(self.param_groups, given, strict=True):
+            group.update({name: settings[name] for name in SETTINGS})
+        self.stepper.groups = groups
         self.stepper.load(state["state"])
 
 

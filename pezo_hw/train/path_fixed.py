@@ -215,7 +215,7 @@ def _check_config(place: Path, config: Config) -> None:
     """Refuse to go on with a run of another configuration."""
     path = place / CONFIG
     here = (place / CHECKPOINT).exists() and path.exists()
-    if here and path.read_text(encoding="utf-8") != to_toml(config):
+    if here and path.read_bytes() != to_toml(config).encode():
         raise PezoError(
             f"{place} holds a run of another configuration, see {CONFIG} there; "
             "choose another folder"

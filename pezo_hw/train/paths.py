@@ -164,6 +164,10 @@ def check(request: Request) -> None:
         raise PezoError("seeds must name at least one seed, such as 0,1,2")
     if len(set(request.seeds)) != len(request.seeds) or min(request.seeds) < 0:
         raise PezoError(f"seeds must be different and not negative, not {request.seeds}")
+    for seed in request.seeds:
+        # Before hours of training, of which a log may be all that is left.
+        if (path := log_path(request, seed)) is not None and path.exists():
+            raise PezoError(f"{path} exists; choose another name")
     if request.lora is not None and request.lora < 1:
         raise PezoError(f"the rank of adapters must be at least 1, not {request.lora}")
     if request.bits is not None and request.method != "zoqo":

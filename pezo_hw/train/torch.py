@@ -23,6 +23,7 @@ from .grid import stepper_of
 from .numpy import SETTINGS
 from .sources import RANDOM, Floats, Gaussian, Source, source_of
 from .weights import ArraySlot, Group, Options, Slot
+from .zo import groups_of
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
@@ -209,14 +210,21 @@ class ZO(torch.optim.Optimizer):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was called; the model must have the weights of that moment."""
         given = dict(state_dict)
-        state = dict(given.pop("zo"))
-        super().load_state_dict(given)
-        for group, settings in zip(self.stepper.groups, self.param_groups, strict=True):
-            now = _settings(settings)
+        state = dict(given.pop("zo", {}))
+        groups = groups_of(given, count=len(self.param_groups), names=("params", *SETTINGS))
+        settings = [_settings(group) for group in groups]
+        # All of it is checked before anything is changed.
+        self.stepper.check(settings)
+        if "grid" in state:
+            state["grid"] = [np.asarray(part) for part in state["grid"]]
+        self.stepper.check_state(state)
+        try:
+            super().load_state_dict(given)
+        except (KeyError, ValueError) as error:
+            raise PezoError(f"a state to load must be of this optimiser: {error}") from None
+        for group, now in zip(self.stepper.groups, settings, strict=True):
             group.rate, group.strength = now.rate, now.strength
             group.word_bits, group.frozen = now.word_bits, now.frozen
-        if "grid" in state:
-            state["grid"] = [part.numpy() for part in state["grid"]]
         self.stepper.load(state)
 
 

@@ -86,7 +86,13 @@ class Group:
     frozen: bool = False
 
     def __post_init__(self) -> None:
+        self.check()
         self.base = self.base or self.rate or 1.0
+
+    def check(self) -> None:
+        """Refuse a rate that no step can be made with; 0 is where a schedule may end."""
+        if not 0 <= self.rate < math.inf:
+            raise PezoError(f"lr must be a finite number, 0 or more, not {self.rate}")
 
 
 @dataclass(frozen=True)

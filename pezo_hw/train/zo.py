@@ -12,7 +12,7 @@ z is the source's row times its factor. It is read anew in every sweep and never
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +22,12 @@ from pezo_hw.errors import PezoError
 
 from .sources import Floats, Source
 from .weights import MOST_STRENGTH, Group, Options, Slot
+
+# A schedule rounds the rate of each group on its own, step after step, so factors that are meant to
+# be one differ in their last bits. Far below the 2^-24 to which a log rounds its scalars.
+_ALIKE = 2.0**-30
+# Of a base: what a schedule that ends at 0 leaves.
+_NOTHING = 2.0**-40
 
 
 class Recorder(Protocol):
@@ -81,7 +87,7 @@ class Stepper:
         self.start = source.first(seed)
         self.steps = 0
         self.recorder: Recorder | None = None
-        self._check()
+        self.check(self.groups)
         self.offsets, self.length = self._place()
         self._plan = self._pieces()
         self._scratch: Floats = np.empty(min(source.chunk, self.length), dtype=np.float32)
@@ -89,10 +95,11 @@ class Stepper:
         if options.variant == "replay" and options.rule != "zoqo":
             self._kept = [slot.read() for slot in self.slots]
 
-    def _check(self) -> None:
+    def check(self, groups: Sequence[Group]) -> None:
+        """Refuse settings that this optimiser cannot have."""
         if not self.slots:
             raise PezoError("an optimiser must have at least one parameter, not none")
-        for group in self.groups:
+        for group in groups:
             if not 0 <= group.strength <= MOST_STRENGTH:
                 raise PezoError(
                     f"strength must be 0 to {MOST_STRENGTH}, not {group.strength}; "
@@ -130,8 +137,14 @@ class Stepper:
     def _chunks(
         self, start: int, scales: Sequence[float], *, sign: bool = False
     ) -> Iterator[tuple[Piece, Floats]]:
-        """Yield each piece with its z times the scale of its group."""
+        """Yield each piece with its z times the scale of its group.
+
+        Every row of a chunk is drawn as long as the chunk is filled, whoever reads it: a sweep that
+        perturbs and one that updates group pieces in other ways, and a source need not draw the
+        same numbers for another length (torch does not).
+        """
         for first, pieces in self._plan:
+            scratch = self._scratch[: pieces[-1].high]
             by_setting: dict[tuple[float, int], list[Piece]] = {}
             for piece in pieces:
                 group = self.groups[self.members[piece.slot]]
@@ -139,7 +152,6 @@ class Stepper:
                     scale = scales[self.members[piece.slot]]
                     by_setting.setdefault((scale, group.word_bits), []).append(piece)
             for (scale, bits), chosen in by_setting.items():
-                scratch = self._scratch[: chosen[-1].high]
                 self.source.fill(
                     scratch, start=start, first=first, scale=scale, bits=bits, sign=sign
                 )
@@ -182,6 +194,7 @@ class Stepper:
         """
         if self.options.rule == "zoqo":
             raise ValueError("steps on a grid are those of GridStepper")
+        self._check_rates()
         factor, losses, gradients = self._factor(), [], []
         starts = [self._start_of(query) for query in range(self.options.queries)]
         for start in starts:
@@ -192,6 +205,11 @@ class Stepper:
         self.start = self.source.after(starts[-1], self.length)
         self.steps += 1
         return math.fsum(losses) / len(losses)
+
+    def _check_rates(self) -> None:
+        # Before anything is written: they may have been changed since the last step.
+        for group in self.groups:
+            group.check()
 
     def _sides(self, start: int, loss: Callable[[], float]) -> tuple[float, float]:
         """Return both losses; in place, the weights are left at theta - eps z if all went well."""
@@ -217,9 +235,12 @@ class Stepper:
 
     def _factor(self) -> float | None:
         """Return by what all rates differ from their bases; None if not by the same."""
-        factors = {group.rate / group.base for group in self.groups if not group.frozen} or {1.0}
-        if len(factors) == 1:
-            return factors.pop()
+        factors = [group.rate / group.base for group in self.groups if not group.frozen] or [1.0]
+        # The step is done with the first one times the bases, as in `apply`, so a replay is exact.
+        if all(
+            math.isclose(factor, factors[0], rel_tol=_ALIKE, abs_tol=_NOTHING) for factor in factors
+        ):
+            return factors[0]
         if self.recorder is not None:
             raise PezoError(
                 "a training log holds one scalar a step, so all groups must follow the same "
@@ -289,13 +310,59 @@ class Stepper:
 
     def state(self) -> dict[str, Any]:
         """Return what a later stepper needs to go on, beside the weights."""
-        return {"start": self.start, "steps": self.steps}
+        return {"start": self.start, "steps": self.steps, **self._identity()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def _identity(self) -> dict[str, Any]:
+        """Return what must be the same in an optimiser that goes on."""
+        return {
+            "rule": self.options.rule,
+            "source": self.source.describe(),
+            "sizes": [slot.size for slot in self.slots],
+        }
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Refuse a state of another optimiser; nothing is changed.
+
+        Raises
+        ------
+        PezoError
+            If something is missing, or belongs to another model, source or rule.
+        """
+        for name, own in self._identity().items():
+            given = _part(state, name)
+            if given != own:
+                # A description of a core is far too long for a line.
+                which = "" if isinstance(own, dict) else f": {own}, not {given}"
+                raise PezoError(f"a state to load must have this optimiser's {name}{which}")
+        for name in ("start", "steps"):
+            value = _part(state, name)
+            if not isinstance(value, int) or value < 0:
+                raise PezoError(f"{name} of a state to load must be 0 or more, not {value!r}")
+
+    def load(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken; the weights must be those of that moment."""
-        self.start, self.steps = int(state["start"]), int(state["steps"])
+        self.check_state(state)
+        self.start, self.steps = state["start"], state["steps"]
         if self._kept is not None:
             self._kept = [slot.read() for slot in self.slots]
+
+
+def groups_of(state: Mapping[str, Any], *, count: int, names: Sequence[str]) -> list[Any]:
+    """Return the parameter groups of a state to load, or refuse those of another optimiser."""
+    groups = _part(state, "param_groups")
+    if not isinstance(groups, Sequence) or len(groups) != count:
+        has = len(groups) if isinstance(groups, Sequence) else "none"
+        raise PezoError(f"a state to load must have {count} parameter groups, not {has}")
+    for group in groups:
+        for name in names:
+            _part(group, name)
+    return list(groups)
+
+
+def _part(state: Any, name: str) -> Any:
+    if not isinstance(state, Mapping) or name not in state:
+        raise PezoError(f"a state to load must have {name}, but has none")
+    return state[name]
 
 
 def rounded(value: float) -> float:

@@ -251,6 +251,7 @@ def write(name: str, content: Mapping[str, Any], options: argparse.Namespace) ->
             "python": platform.python_version(),
         },
         "seeds": list(SEEDS),
+        # An experiment that does not tune says so in its content.
         "tuning seeds": list(TUNING_SEEDS),
         **content,
     }

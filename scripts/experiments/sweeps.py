@@ -90,7 +90,9 @@ def main() -> None:
             if keys["source"] != "gaussian":
                 entry |= ranks.all([{"steps": options.steps, **keys}])[0]
             results[sweep][name] = entry
-        common.write("sweeps", {"task": TASK, "rate": RATE, "results": results}, options)
+        # All have the one rate, so nothing was tuned.
+        content = {"tuning seeds": [], "task": TASK, "rate": RATE, "results": results}
+        common.write("sweeps", content, options)
     common.figure(options.output / "sweeps.png", lambda axes: _draw(axes, results))
     common.figure(options.output / "directions.png", lambda axes: _directions(axes, results))
 

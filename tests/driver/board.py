@@ -77,6 +77,8 @@ class Channel:
         dma.board.log.append(f"{'send' if self._sends else 'receive'} {dma.name}")
         if self._sends:
             dma.board.core.feed(bytes(buffer.memory[:nbytes]))
+        elif dma.board.core.sweep is None:
+            dma.board.core.rest()
 
     def accept(self, data: bytes) -> None:
         """Take what the core sends."""
@@ -134,6 +136,8 @@ class Core:
         }
         self.sweep: Sweep | None = None
         self.hangs = False
+        # Beats inside, which an aborted sweep must get rid of.
+        self.holds = False
         self.ending = (0, 0, 0)
 
     def read(self, offset: int) -> int:
@@ -173,8 +177,8 @@ class Core:
         if command["abort"]:
             self.board.log.append("abort")
             self.sweep = None
-            self.field("STATUS", "sweeping", 0)
-            self.field("STATUS", "busy", 0)
+            if not self.holds:
+                self.rest()
         if command["go"]:
             self.board.log.append("go")
             fields = {f.name: self.field("SWEEP", f.name) for f in self.registers["SWEEP"].fields}
@@ -189,6 +193,11 @@ class Core:
             )
             for name, value in (("sweeping", 1), ("busy", 1), ("done", 0)):
                 self.field("STATUS", name, value)
+
+    def rest(self) -> None:
+        """End an aborted sweep."""
+        self.field("STATUS", "sweeping", 0)
+        self.field("STATUS", "busy", 0)
 
     def feed(self, data: bytes) -> None:
         """Take a packet from a DMA, and send what comes of it."""

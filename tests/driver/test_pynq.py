@@ -132,10 +132,24 @@ def test_a_transfer_that_does_not_end_is_given_up() -> None:
     board.core.hangs = True
     with pytest.raises(PezoError, match=r"the sender must be done in time, but still waits \(the"):
         engine.perturb(1)
-    assert board.log[-1] == "abort"
+    assert "abort" in board.log
     assert np.array_equal(engine.weights, _weights(9))
     # Both channels were reset, so the next transfer is no continuation of this one.
     board.core.hangs = False
+    engine.perturb(1)
+    assert not np.array_equal(engine.weights, _weights(9))
+
+
+def test_beats_inside_the_core_get_a_receiver() -> None:
+    config = small()
+    board = Board(config)
+    engine = Engine(_backend(board, timeout=0.02), _weights(9))
+    board.core.hangs = board.core.holds = True
+    with pytest.raises(PezoError, match=r"still waits \(the sweep was aborted after 0 beats\)$"):
+        engine.perturb(1)
+    assert board.log[-2:] == ["abort", "receive weights"]
+    assert all(dma.recvchannel.pending is None for dma in board.dmas.values())
+    board.core.hangs = board.core.holds = False
     engine.perturb(1)
     assert not np.array_equal(engine.weights, _weights(9))
 
@@ -166,6 +180,10 @@ def test_a_missing_dma_is_named() -> None:
         ("VERSION", "major", 7, r"must have version 0 of the registers, not 7"),
         ("CAPS0", "lanes", 8, r"its lanes is 8, not 4; use the manifest of its own folder$"),
         ("CAPS1", "schedule", 3, r"its schedule is 3, not 0"),
+        ("CAPS1", "source", 3, r"its source is 3, not 0"),
+        ("CAPS0", "word_bits", 9, r"its word_bits is 9, not 8"),
+        ("PERIOD_LO", "groups", 9, r"its PERIOD_LO is 9, not"),
+        ("PERIOD_HI", "groups", 9, r"its PERIOD_HI is 9, not 0"),
     ],
 )
 def test_another_core_is_refused(register: str, field: str, value: int, message: str) -> None:

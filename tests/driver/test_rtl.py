@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,87 @@ def test_a_stream_that_ends_early_is_reported_and_survived(rtl_of: Opener) -> No
     assert np.array_equal(
         again.outputs["weights"], model.sweep(Sweep(k=1), _weights(9)).outputs["weights"]
     )
+
+
+class _Deaf(RtlBus):
+    """Fails once in mid-stream, when nobody takes the outputs, as with a receiver's error."""
+
+    failure: BaseException | None = PezoError("the receiver must be well, but is not")
+
+    def stream(self, data: bytes, *, outputs: Sequence[str], beat: int) -> dict[str, bytes]:
+        if self.failure is None:
+            return super().stream(data, outputs=outputs, beat=beat)
+        failure, self.failure = self.failure, None
+        with pytest.raises(PezoError, match="nothing moved"):
+            super().stream(data, outputs=(), beat=beat)
+        raise failure
+
+
+def _deaf(rtl: RegisterBackend, folder: Path, failure: BaseException) -> RegisterBackend:
+    bus = _Deaf(library(folder))
+    bus.failure = failure
+    return RegisterBackend(bus, registers=rtl.registers, description=rtl.description, timeout=0.05)
+
+
+@pytest.mark.parametrize("failure", [PezoError("the receiver is ill"), KeyboardInterrupt()])
+def test_beats_that_nobody_takes_are_drained(
+    rtl_of: Opener, folder_of: Callable[[Config], Path], failure: BaseException
+) -> None:
+    backend = _deaf(rtl_of(small()), folder_of(small()), failure)
+    message = (
+        r"^(a sweep of kind .*: the receiver is ill \(the sweep was aborted after \d+ beats\))?$"
+    )
+    with pytest.raises(type(failure), match=message):
+        backend.sweep(Sweep(), _weights(400))
+    assert backend.read("STATUS")["busy"] == 0 and not any(backend.read("ERROR").values())
+    given, wanted = (b.sweep(Sweep(k=1), _weights(9)) for b in (backend, golden(small())))
+    assert np.array_equal(given.outputs["weights"], wanted.outputs["weights"])
+    backend.close()
+
+
+def test_a_core_that_does_not_come_to_rest_keeps_the_first_message(
+    rtl_of: Opener, folder_of: Callable[[Config], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = _deaf(rtl_of(small()), folder_of(small()), PezoError("the receiver is ill"))
+    monkeypatch.setattr(RtlBus, "drain", lambda _: None)
+    message = r": the receiver is ill \(and the core could not be brought to rest: .* 0.05 s"
+    with pytest.raises(PezoError, match=message):
+        backend.sweep(Sweep(), _weights(400))
+    backend.close()
+
+
+def test_a_stream_that_is_too_long_is_told_and_dropped(rtl_of: Opener) -> None:
+    rtl = rtl_of(small())
+    write = rtl.write
+
+    def shorter(name: str, **fields: int) -> None:
+        write(name, **({"beats": 3} if name == "LENGTH" else fields))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rtl, "write", shorter)
+        with pytest.raises(PezoError, match=r"nothing moved .* came; the core reports tlast_late$"):
+            rtl.sweep(Sweep(), _weights(40))
+    given, wanted = (b.sweep(Sweep(k=1), _weights(9)) for b in (rtl, golden(small())))
+    assert np.array_equal(given.outputs["weights"], wanted.outputs["weights"])
+
+
+@pytest.mark.parametrize("left", ["sweep", "flush"])
+def test_what_another_program_left_is_ended(rtl_of: Opener, left: str) -> None:
+    rtl = rtl_of(small())
+    if left == "flush":
+        rtl.write("CONTROL", flush=1)
+    else:
+        rtl.write("LENGTH", beats=300)
+        rtl.write("CONTROL", go=1)
+        with pytest.raises(PezoError, match="nothing moved"):
+            rtl.bus.stream(bytes(2400), outputs=(), beat=8)
+    assert rtl.read("STATUS")["busy"] == 1
+    again = RegisterBackend(
+        rtl.bus, registers=rtl.registers, description=rtl.description, timeout=0.05
+    )
+    again.start(0)
+    given, wanted = (b.sweep(Sweep(k=1), _weights(9)) for b in (again, golden(small())))
+    assert np.array_equal(given.outputs["weights"], wanted.outputs["weights"])
 
 
 def test_a_stream_that_goes_nowhere_is_given_up(rtl_of: Opener) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,42 @@ def test_the_middle_of_a_step_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PezoError, match=r"^a state must be saved between two steps"):
         save(engine, tmp_path / "state.npz")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("passes", [(), (1, -2)])
+def test_sweeps_that_took_each_other_back_are_kept(passes: tuple[int, ...], tmp_path: Path) -> None:
+    engine = Engine(golden(small()), np.full(30, 32767), start=9, seed=4)
+    engine.perturb(1)
+    engine.perturb(-1)
+    assert engine.pass_limited
+    save(engine, tmp_path / "state.npz")
+    again = State.read(tmp_path / "state.npz").engine(golden(small()))
+    for one in (engine, again):
+        for k in passes:
+            one.perturb(k)
+        one.restore_update(3)
+    assert not engine.log.exact
+    assert again.log == engine.log
+
+
+@pytest.mark.parametrize(
+    ("source", "section", "change"),
+    [("on-the-fly", "reuse", {"stride": 3}), ("rademacher", "source", {"seed": 77})],
+)
+def test_a_state_of_another_stream_is_refused(
+    source: str, section: str, change: dict[str, int], tmp_path: Path
+) -> None:
+    save(_engine(source=source), tmp_path / "state.npz")
+    state = State.read(tmp_path / "state.npz")
+    config = small(source=source)
+    part = getattr(config, section)
+    other = config.model_copy(update={section: part.model_copy(update=change)})
+    with pytest.raises(PezoError, match=r"was made with another source, scaling or reuse;"):
+        state.engine(golden(other))
+    # A backend that does not know is given the benefit of the doubt.
+    backend = golden(config)
+    backend.description = dataclasses.replace(backend.description, stream="")
+    assert state.engine(backend).index == 9
 
 
 @pytest.mark.parametrize(

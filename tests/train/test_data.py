@@ -126,6 +126,17 @@ def test_idx_files_are_read(tmp_path: Path) -> None:
         ("t10k-labels-idx1-ubyte", _idx(np.zeros(12))[:-1], "must hold 12 bytes of data, not 11"),
         ("t10k-labels-idx1-ubyte", _idx(np.zeros(5)), "t10k must have as many labels as images"),
         ("train-images-idx3-ubyte.gz", b"no gzip", "must be readable, but: "),
+        (
+            "train-images-idx3-ubyte.gz",
+            gzip.compress(bytes(100))[:10] + bytes([255] * 20),
+            "must be readable, but: Error -3",
+        ),
+        ("t10k-labels-idx1-ubyte", _idx(np.zeros(0)), r"must hold data, but its sizes are \[0\]"),
+        (
+            "t10k-images-idx3-ubyte",
+            _idx(np.zeros((12, 2, 2))),
+            r"images of train and t10k must have the same size, not \(\d+, \d+\) and \(2, 2\)",
+        ),
     ],
 )
 def test_wrong_idx_files_are_refused(
@@ -252,3 +263,13 @@ def test_pillow_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(PezoError, match=r"^reading images needs the package pillow"):
         data.load(f"images:{tmp_path}")
+
+
+def test_text_that_is_not_utf_8_and_too_few_samples_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\tcaf\xe9\nb\tx\n")
+    with pytest.raises(PezoError, match=r"a\.txt: must be text in UTF-8, but byte 5 is not"):
+        data.load(f"text:{path}")
+    x, y = np.zeros((1, 4), dtype=np.float32), np.zeros(1, dtype=np.int64)
+    with pytest.raises(PezoError, match=r"^few: must have more than 1 samples .*, not 1$"):
+        data.split("few", x, y, test=1, seed=0, classes=2)

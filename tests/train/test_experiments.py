@@ -83,3 +83,52 @@ def test_the_best_variant_is_within_a_point_of_mezo_or_the_documents_say_so() ->
         error = gaussian["std"] / len(gaussian["values"]) ** 0.5
         close = best >= gaussian["mean"] - max(_POINT, error)
         assert close or f"{task} is an exception" in text
+
+
+def test_the_documents_say_what_word_bits_do() -> None:
+    content = json.loads((RESULTS / "sweeps.json").read_text(encoding="utf-8"))
+    sweeps = content["results"]
+    texts = {
+        name: " ".join((ROOT / "docs" / name).read_text(encoding="utf-8").split())
+        for name in ("experiments.rst", "claims.rst")
+    }
+
+    def said(sweep: str, name: str) -> tuple[str, str]:
+        found = sweeps[sweep][name]["accuracy"]
+        mean = f"{100 * found['mean']:.1f}"
+        return f"{mean} %", f"{mean} ± {100 * found['std']:.1f} %"
+
+    short, full = said("word bits, pool", "4")
+    assert f"4 bits as well ({short})" in texts["claims.rst"]
+    assert f"4 bits are enough in a pool ({full})" in texts["experiments.rst"]
+    bank = sweeps["word bits, on the fly"]["4 (15 generators)"]
+    assert bank["directions"] == 15 and "visits 15 directions" in texts["experiments.rst"]
+    short, full = said("word bits, on the fly", "4 (15 generators)")
+    assert f"A bank of 4 bits does not ({short})" in texts["claims.rst"]
+    assert f"not in a bank ({full})" in texts["experiments.rst"]
+    alike = [
+        entry["accuracy"]["mean"]
+        for sweep, names in {
+            "reuse": ["32 lanes"],
+            "pool size": ["4095"],
+            "scaling": ["exact", "constant"],
+            "rotation": ["period"],
+            "word bits, pool": ["4", "6", "12", "14"],
+            "word bits, on the fly": ["6", "10", "12", "14"],
+        }.items()
+        for name, entry in sweeps[sweep].items()
+        if name in names
+    ]
+    low, high = 100 * min(alike), 100 * max(alike)
+    gaussian = said("Gaussian", "Gaussian")[1]
+    assert f"{low:.1f} to {high:.1f} %, the Gaussian {gaussian}" in texts["experiments.rst"]
+
+
+def test_the_documents_say_that_the_sweeps_have_one_rate() -> None:
+    content = json.loads((RESULTS / "sweeps.json").read_text(encoding="utf-8"))
+    rates = {entry["rate"] for entries in content["results"].values() for entry in entries.values()}
+    assert rates == {content["rate"]} and content["tuning seeds"] == []
+    text = " ".join((ROOT / "docs" / "experiments.rst").read_text(encoding="utf-8").split())
+    assert (
+        f"the one learning rate {content['rate']:g}" in text and "no tuning seed was used" in text
+    )

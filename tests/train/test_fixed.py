@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from pezo_hw.cli.main import main
-from pezo_hw.config import Config, from_mapping
+from pezo_hw.config import Config, from_mapping, to_toml
 from pezo_hw.driver import CheckedBackend, GoldenBackend, State, replay
 from pezo_hw.driver.rtl import open_folder
 from pezo_hw.errors import PezoError
 from pezo_hw.export.folder import generate
-from pezo_hw.train import curve, data, hardware, path_fixed
+from pezo_hw.train import curve, data, hardware, host, path_fixed
 from pezo_hw.train.loop import CHECKPOINT, Plan, Trainer, batch_of, until_interrupted
 from pezo_hw.train.paths import Request, run
 from tests.driver.cores import golden, small
@@ -375,3 +375,63 @@ def test_configurations_to_train_with() -> None:
             hardware.configuration(**wrong)
     mapping = hardware.configuration(source="pre-generated").model_dump(exclude_unset=True)
     assert from_mapping(mapping).source.kind == "pre-generated"
+
+
+@pytest.mark.parametrize("update", ["dsp", "zoqo"])
+def test_a_rate_of_any_size_gives_a_coefficient_in_its_limit(update: str) -> None:
+    description = GoldenBackend(small(update=update)).description
+    limit = (1 << (description.arithmetic.coefficient_bits - 1)) - 1
+    for rate in (1e308, 1e300):
+        found = host.coefficient_of(2.0, 1.0, rate=rate, description=description)
+        assert found == limit
+        assert host.coefficient_of(1.0, 2.0, rate=rate, description=description) == -limit
+        assert host.coefficient_of(1.0, 1.0, rate=rate, description=description) == 0
+    with pytest.raises(PezoError, match=r"^the learning rate must be a finite number, not inf$"):
+        host.coefficient_of(2.0, 1.0, rate=float("inf"), description=description)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("extra", r"checkpoint.npz: must be a whole checkpoint, but reading it gives KeyError"),
+        ("losses", r"checkpoint.npz: must be a whole checkpoint, but reading it gives KeyError"),
+        ("short", r"checkpoint.npz: losses of a checkpoint must have shape \(2,\), not \(1,\)"),
+        ("weights", r"checkpoint.npz: weights of a checkpoint must have shape "),
+        ("meta", r"checkpoint.npz: must be a whole checkpoint, but reading it gives "),
+    ],
+)
+def test_a_damaged_checkpoint_is_one_line(tmp_path: Path, name: str, message: str) -> None:
+    _trainer(tmp_path).run(2)
+    state = State.read(tmp_path / CHECKPOINT)
+    meta: Any = state.meta
+    arrays: Any = state.arrays
+    if name == "extra":
+        meta["extra"].pop("extra")
+    elif name == "meta":
+        meta["extra"] = []
+    elif name == "losses":
+        arrays.pop("extra_losses")
+    else:
+        key = {"short": "extra_losses", "weights": "weights"}[name]
+        arrays[key] = arrays[key][:1]
+    np.savez(tmp_path / CHECKPOINT, meta=np.array(json.dumps(meta)), **arrays)
+    with pytest.raises(PezoError, match=message):
+        _trainer(tmp_path)
+
+
+def test_a_damaged_configuration_in_the_folder_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(_arguments(tmp_path)) == 0
+    (tmp_path / "config.toml").write_bytes(b"\xff")
+    capsys.readouterr()
+    assert main(_arguments(tmp_path)) == 2
+    assert "holds a run of another configuration" in capsys.readouterr().err
+
+
+def test_bits_of_a_zoqo_configuration_change_its_levels(tmp_path: Path) -> None:
+    path = tmp_path / "zoqo.toml"
+    path.write_text(to_toml(hardware.configuration(update="zoqo")))
+    config = hardware.configuration(base=str(path), bits=8)
+    assert config.zo is not None and config.weights is not None
+    assert (config.zo.update, config.zo.levels, config.weights.bits) == ("zoqo", 3, 8)

@@ -12,6 +12,7 @@ from pezo_hw.config import load
 from pezo_hw.errors import PezoError
 from pezo_hw.train import log as logs
 from pezo_hw.train.numpy import ZO, names_of
+from pezo_hw.train.paths import Request, check
 from pezo_hw.train.replay import replay
 
 CORE = load("zcu102-onthefly", ["source.generators=8", "source.bits=6", "reuse.lanes=16"])
@@ -62,8 +63,8 @@ def test_replayed_weights_equal_the_trained_ones_to_the_last_bit(kind: str, tmp_
 def test_a_log_is_a_few_bytes_a_step(tmp_path: Path) -> None:
     sizes = []
     for steps in (10, 110):
-        _trained(tmp_path / "a.log", steps=steps)
-        sizes.append((tmp_path / "a.log").stat().st_size)
+        _trained(tmp_path / f"{steps}.log", steps=steps)
+        sizes.append((tmp_path / f"{steps}.log").stat().st_size)
     assert sizes[1] - sizes[0] == 100 * 12
 
 
@@ -133,3 +134,47 @@ def test_a_log_must_begin_with_the_training_and_rates_must_go_together(tmp_path:
     optimiser.step(lambda: 1.0)  # without the log it may
     with pytest.raises(PezoError, match=r"^a training log must begin before the first step"):
         logs.LogWriter(tmp_path / "b.log", optimiser.stepper, names=["a", "b"])
+
+
+def test_rates_that_differ_by_more_than_rounding_are_refused(tmp_path: Path) -> None:
+    arrays = [np.zeros(4, dtype=np.float32), np.zeros(4, dtype=np.float32)]
+    optimiser = ZO([{"params": array} for array in arrays], source=CORE, lr=0.1, eps=1e-2)
+    with logs.LogWriter(tmp_path / "a.log", optimiser.stepper, names=["a", "b"]):
+        optimiser.param_groups[1]["lr"] = 0.1 * (1 + 1e-12)
+        optimiser.step(lambda: 1.0)
+        optimiser.param_groups[1]["lr"] = 0.1 * (1 + 1e-8)
+        with pytest.raises(PezoError, match=r"^a training log holds one scalar a step"):
+            optimiser.step(lambda: 1.0)
+
+
+def test_a_log_of_zoqo_refuses_another_rate_before_it_writes_weights(tmp_path: Path) -> None:
+    weights = np.linspace(-0.5, 0.7, 30).astype(np.float32)
+    optimiser = ZO(weights, source=CORE, lr=0.1, eps=0.1, rule="zoqo")
+    before, calls = weights.copy(), []
+
+    def loss() -> float:
+        calls.append(weights.copy())
+        return float(weights.sum())
+
+    with logs.LogWriter(tmp_path / "a.log", optimiser.stepper, names=["a"]):
+        optimiser.param_groups[0]["lr"] = 0.05
+        with pytest.raises(PezoError, match=r"^a training log of zoqo must have a constant"):
+            optimiser.step(loss)
+        assert not calls and np.array_equal(weights, before)
+        assert optimiser.stepper.steps == 0
+        optimiser.param_groups[0]["lr"] = 0.1
+        optimiser.step(loss)
+    assert len(calls) == 2 and not np.array_equal(calls[0], before)
+    assert len(logs.read(tmp_path / "a.log").scalars) == 1
+
+
+def test_a_log_never_replaces_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"other")
+    with pytest.raises(PezoError, match=r"a\.log exists; choose another name$"):
+        _trained(path)
+    assert path.read_bytes() == b"other"
+    request = Request(data="none", log=tmp_path / "b.log", seeds=(0, 1))
+    (tmp_path / "b-1.log").touch()
+    with pytest.raises(PezoError, match=r"b-1\.log exists; choose another name$"):
+        check(request)

@@ -116,6 +116,64 @@ def test_a_log_makes_the_fine_tuned_model_of_the_base(
         replay(tmp_path / "a.log", torch.nn.Sequential())
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("variant", ["in-place", "replay"])
+def test_groups_with_rates_of_their_own_move_along_the_direction_they_were_perturbed_in(
+    variant: str, frozen: bool
+) -> None:
+    # torch draws the last numbers of a row in another way for another length of it.
+    tensors = [torch.zeros(40), torch.zeros(40), torch.zeros(9)]
+    groups = [{"params": [tensors[0]], "lr": 1e-3}, {"params": [tensors[1]], "lr": 2e-3}]
+    groups.append({"params": [tensors[2]], "lr": 1e-3, "frozen": frozen})
+    optimiser = ZO(groups, source="gaussian", lr=1e-3, eps=0.1, variant=variant)
+    seen: list[Any] = []
+
+    def loss() -> float:
+        seen.append([tensor.numpy().astype(np.float64) for tensor in tensors])
+        return float(sum(tensor.sum() for tensor in tensors))
+
+    optimiser.step(loss)
+    z = [(plus - minus) / 0.2 for plus, minus in zip(*seen, strict=True)]
+    gradient = sum(part.sum() for part in z)
+    assert np.std(z[1]) > 0.5 and bool(z[2].any()) is not frozen
+    for tensor, rate, direction in zip(tensors, (1e-3, 2e-3, 1e-3), z, strict=True):
+        assert np.allclose(tensor.numpy(), -rate * gradient * direction, atol=1e-6)
+    # Without an update nothing is left.
+    still = [tensor.clone() for tensor in tensors]
+    optimiser.step(lambda: 1.0)
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(tensors, still, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["lambda", "exponential", "cosine", "linear"])
+def test_a_log_takes_a_schedule_of_groups_with_rates_of_their_own(
+    kind: str, tmp_path: Path
+) -> None:
+    schedulers = torch.optim.lr_scheduler
+    make: dict[str, Any] = {
+        "lambda": lambda o: schedulers.LambdaLR(o, lambda step: 1 / (1 + step / 7)),
+        "exponential": lambda o: schedulers.ExponentialLR(o, 0.97),
+        "cosine": lambda o: schedulers.CosineAnnealingLR(o, 40),
+        "linear": lambda o: schedulers.LinearLR(o, 0.1, 1.0, 20),
+    }
+    model, base = _model(), _model()
+    named = list(model.named_parameters())
+    rates = (1e-3, 3e-3, 0.7e-3, 1.1e-3)
+    groups = [{"params": [one], "lr": rate} for one, rate in zip(named, rates, strict=True)]
+    optimiser = ZO(groups, source=CORE, lr=1e-3, eps=1e-3)
+    schedule, differ = make[kind](optimiser), False
+    with optimiser.log(tmp_path / "a.log"):
+        for _ in range(40):
+            optimiser.step(_loss(model))
+            schedule.step()
+            now = [group["lr"] for group in optimiser.param_groups]
+            first = [group.base for group in optimiser.stepper.groups]
+            differ |= len({a / b for a, b in zip(now, first, strict=True)}) > 1
+    assert differ  # so exact equality would not do
+    assert _bytes(model) != _bytes(base)
+    replay(tmp_path / "a.log", base)
+    assert _bytes(model) == _bytes(base)
+
+
 def test_a_schedule_of_torch_works() -> None:
     model = _model()
     optimiser = ZO(model.parameters(), source=CORE, lr=0.1, eps=1e-3)
@@ -215,3 +273,25 @@ def test_paths_train_with_torch(tmp_path: Path) -> None:
     assert run.details["parameters of the model"] == run.parameters > 250_000
     (run,) = paths.run("torch", paths.Request(steps=150, method="bp"), say=print)
     assert run.accuracy > 0.85
+
+
+@pytest.mark.parametrize("drop", ["zo", "param_groups", "lr", "state"])
+def test_a_state_of_another_optimiser_changes_nothing(drop: str) -> None:
+    def make(source: Any = CORE, rate: float = 0.1) -> ZO:
+        return ZO(_model().parameters(), source=source, lr=rate, eps=0.1)
+
+    optimiser = make()
+    was = copy.deepcopy(optimiser.state_dict())
+    with pytest.raises(PezoError, match=r"^a state to load must have this optimiser's source$"):
+        optimiser.load_state_dict(make(POOL, rate=0.3).state_dict())
+    state = copy.deepcopy(make(rate=0.3).state_dict())
+    for part in (state, *state["param_groups"]):
+        part.pop(drop, None)
+    with pytest.raises(PezoError, match=r"^a state to load must "):
+        optimiser.load_state_dict(state)
+    assert optimiser.state_dict() == was
+    with pytest.raises(PezoError, match=r"^lr must be a finite number"):
+        make(rate=float("nan"))
+    optimiser.param_groups[0]["lr"] = float("inf")
+    with pytest.raises(PezoError, match=r"^lr must be a finite number"):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))

@@ -231,3 +231,61 @@ def test_wrong_values_are_refused(change: dict[str, Any], message: str) -> None:
 def test_wrong_parameters_are_refused(params: Any, message: str) -> None:
     with pytest.raises(PezoError, match=f"^{message}"):
         ZO(params, source=CORE, lr=0.1, eps=1e-2)
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), -0.1])
+@pytest.mark.parametrize("rule", ["sgd", "zoqo"])
+def test_a_rate_that_is_none_is_refused_before_a_step_writes(rule: str, rate: float) -> None:
+    weights = _weights()
+    with pytest.raises(PezoError, match=r"^lr must be a finite number, 0 or more, not "):
+        ZO(weights, source=CORE, lr=rate, eps=1e-2, rule=rule)
+    optimiser = ZO(weights, source=CORE, lr=0.1, eps=1e-2, rule=rule)
+    before = weights.tobytes()
+    optimiser.param_groups[0]["lr"] = rate
+    with pytest.raises(PezoError, match=r"^lr must be a finite number, 0 or more, not "):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))
+    assert weights.tobytes() == before
+
+
+def test_zoqo_leaves_frozen_weights_alone() -> None:
+    weights, frozen = _weights(), _weights()
+    groups = [{"params": weights}, {"params": frozen, "frozen": True}]
+    optimiser = ZO(groups, source=CORE, lr=0.1, eps=0.1, rule="zoqo", bits=4)
+    optimiser.step(lambda: float(SLOPE @ weights))
+    optimiser.load_state_dict(copy.deepcopy(optimiser.state_dict()))
+    assert frozen.tobytes() == _weights().tobytes()
+    assert weights.tobytes() != _weights().tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"count": 49}, r"^a state to load must have this optimiser's sizes: \[50\], not \[49\]$"),
+        ({"source": "gaussian"}, r"^a state to load must have this optimiser's source$"),
+        ({"rule": "sign"}, r"^a state to load must have this optimiser's rule: zoqo, not sign$"),
+        ({"bits": 4}, r"^a state to load must have this optimiser's bits: 8, not 4$"),
+        ({"drop": "start"}, r"^a state to load must have start, but has none$"),
+        ({"drop": "grid"}, r"^a state to load must have grids of \[50\] weights$"),
+        ({"drop": "scales"}, r"^a state to load must have a positive scale"),
+        ({"drop": "param_groups"}, r"^a state to load must have param_groups, but has none$"),
+        ({"drop": "lr"}, r"^a state to load must have lr, but has none$"),
+        ({"drop": "state"}, r"^a state to load must have rule, but has none$"),
+        ({"lr": -1.0}, r"^lr must be a finite number"),
+    ],
+)
+def test_a_state_of_another_optimiser_changes_nothing(change: dict[str, Any], message: str) -> None:
+    given = dict(change)
+    drop, rate, count = given.pop("drop", None), given.pop("lr", 0.3), given.pop("count", 50)
+    values: dict[str, Any] = {"source": CORE, "lr": 0.1, "eps": 0.1, "rule": "zoqo", "bits": 8}
+    other = ZO(_weights()[:count].copy(), **values | given)
+    other.step(lambda: 0.0)
+    state = copy.deepcopy(other.state_dict())
+    state["param_groups"][0]["lr"] = rate
+    for part in (state, state["state"], *state["param_groups"]):
+        part.pop(drop, None)
+    weights = _weights()
+    optimiser = ZO(weights, **values)
+    before, was = weights.tobytes(), copy.deepcopy(optimiser.state_dict())
+    with pytest.raises(PezoError, match=message):
+        optimiser.load_state_dict(state)
+    assert weights.tobytes() == before and repr(optimiser.state_dict()) == repr(was)

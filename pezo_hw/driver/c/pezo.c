@@ -8,7 +8,7 @@
 
 #define LANES PEZO_STEP__CAPS0__LANES_reset
 #define SCHEDULE PEZO_STEP__CAPS1__SCHEDULE_reset
-#define FORMAT 1u
+#define FORMAT 2u
 
 enum { IN_PLACE, INLINE, INLINE_BOTH, FUSED };
 
@@ -50,6 +50,28 @@ static int errors(const pezo_engine *engine)
     return (int)word;
 }
 
+/* End a sweep and a flush, empty the streams, and forget what came of it. */
+static int rest(const pezo_engine *engine)
+{
+    int result;
+
+    /* One write: its other fields become 0, and 0 ends a flush. */
+    write_register(engine, OFFSET(CONTROL), PEZO_STEP__CONTROL__ABORT_bm);
+    if (engine->bus.drain)
+        engine->bus.drain(engine->bus.context);
+    result = wait_for(engine, PEZO_STEP__STATUS__BUSY_bm, 0);
+    write_register(engine, OFFSET(ERROR), 0xFFFFFFFFu);
+    write_register(engine, OFFSET(IRQ_STATUS), 0xFFFFFFFFu);
+    return result;
+}
+
+/* Bring the core to rest after a failure. What failed first is what the caller must know. */
+static int abandon(const pezo_engine *engine, int result)
+{
+    (void)rest(engine);
+    return result;
+}
+
 static uint32_t beats(const pezo_engine *engine)
 {
     return engine->count / LANES + (engine->count % LANES != 0);
@@ -62,7 +84,8 @@ static int run(pezo_engine *engine, const sweep *command)
                     FIELD(PEZO_STEP__SWEEP__K, command->k) |
                     FIELD(PEZO_STEP__SWEEP__CAPTURE, command->capture);
 
-    if (command->kind > SCHEDULE)
+    /* A table that a loaded state had is for the caller to give again. */
+    if (command->kind > SCHEDULE || engine->owed)
         return PEZO_MISUSE;
 #ifdef PEZO_STEP__SWEEP__CAPTURE_B_bm
     word |= FIELD(PEZO_STEP__SWEEP__CAPTURE_B, command->capture_b);
@@ -74,20 +97,20 @@ static int run(pezo_engine *engine, const sweep *command)
 #ifdef PEZO_STEP__DITHER_SEED__SEED_bm
     write_register(engine, OFFSET(DITHER_SEED), command->dither_seed);
 #endif
+    /* An error of before must not look like one of this sweep. */
+    write_register(engine, OFFSET(ERROR), 0xFFFFFFFFu);
     write_register(engine, OFFSET(CONTROL), PEZO_STEP__CONTROL__GO_bm);
     /* Before the data goes: a core that has not begun would take none of it. */
     if ((result = errors(engine)) != 0)
-        return result;
+        return abandon(engine, result);
     if (engine->bus.stream(engine->bus.context, engine->weights, command->outputs,
-                           (size_t)engine->count * sizeof(pezo_weight))) {
-        if (read_register(engine, OFFSET(STATUS)) & PEZO_STEP__STATUS__SWEEPING_bm)
-            write_register(engine, OFFSET(CONTROL), PEZO_STEP__CONTROL__ABORT_bm);
-        return PEZO_STREAM;
-    }
-    if ((result = wait_for(engine, PEZO_STEP__STATUS__DONE_bm, PEZO_STEP__STATUS__DONE_bm)) != 0)
-        return result;
+                           (size_t)engine->count * sizeof(pezo_weight)))
+        return abandon(engine, PEZO_STREAM);
+    if ((result = wait_for(engine, PEZO_STEP__STATUS__DONE_bm, PEZO_STEP__STATUS__DONE_bm)) != 0 ||
+        (result = errors(engine)) != 0)
+        return abandon(engine, result);
     engine->saturations += read_register(engine, OFFSET(SATURATIONS));
-    return errors(engine);
+    return PEZO_OK;
 }
 
 static void end_step(pezo_engine *engine, int32_t coefficient)
@@ -104,18 +127,22 @@ static void end_step(pezo_engine *engine, int32_t coefficient)
     engine->displacement = 0;
 }
 
-/* Without errors left by others, and without a table. */
+/* Without a sweep, a flush or errors left by others, and without a table. */
 static int prepare(pezo_engine *engine)
 {
     const uint32_t major = read_register(engine, OFFSET(VERSION)) & PEZO_STEP__VERSION__MAJOR_bm;
+    int result;
 
     if (read_register(engine, OFFSET(ID)) != PEZO_STEP__ID__MAGIC_reset ||
         major != FIELD(PEZO_STEP__VERSION__MAJOR, PEZO_STEP__VERSION__MAJOR_reset) ||
         read_register(engine, OFFSET(CAPS0)) != PEZO_CAPS0 ||
-        read_register(engine, OFFSET(CAPS1)) != PEZO_CAPS1)
+        read_register(engine, OFFSET(CAPS1)) != PEZO_CAPS1 ||
+        read_register(engine, OFFSET(PERIOD_LO)) != PEZO_PERIOD_LO ||
+        read_register(engine, OFFSET(PERIOD_HI)) != PEZO_PERIOD_HI)
         return PEZO_NO_CORE;
     write_register(engine, OFFSET(IRQ_ENABLE), 0);
-    write_register(engine, OFFSET(ERROR), 0xFFFFFFFFu);
+    if ((result = rest(engine)) != 0)
+        return result;
 #ifdef PEZO_STEP__TENSOR_COUNT__TENSORS_bm
     write_register(engine, OFFSET(TENSOR_COUNT), 0);
 #endif
@@ -126,7 +153,7 @@ int pezo_open(pezo_engine *engine, const pezo_bus *bus, pezo_weight *weights, ui
               uint32_t start, uint32_t seed)
 {
     int result;
-    const pezo_engine fresh = {*bus, weights, count, 0, seed, 0, 0, 0, 0};
+    const pezo_engine fresh = {*bus, weights, count, 0, seed, 0, 0, 0, 0, 0, 0};
 
     if (count == 0)
         return PEZO_MISUSE;
@@ -268,10 +295,10 @@ int pezo_step_fused(pezo_engine *engine, double loss_plus, double loss_minus, do
 
 int pezo_save(const pezo_engine *engine, pezo_state *state)
 {
-    const pezo_state now = {FORMAT, engine->index, engine->seed, engine->steps,
-                            engine->saturations};
+    const pezo_state now = {FORMAT,          engine->index, engine->seed, engine->steps,
+                            engine->tensors, 0,             engine->saturations};
 
-    if (engine->displacement)
+    if (engine->displacement || engine->owed)
         return PEZO_MISUSE;
     *state = now;
     return PEZO_OK;
@@ -288,6 +315,7 @@ int pezo_load(pezo_engine *engine, const pezo_bus *bus, pezo_weight *weights, ui
         return result;
     engine->steps = state->steps;
     engine->saturations = state->saturations;
+    engine->owed = state->tensors;
     return PEZO_OK;
 }
 
@@ -325,10 +353,16 @@ int pezo_tensor(pezo_engine *engine, uint32_t entry, uint32_t beats_of_it, uint3
 
 int pezo_tensors(pezo_engine *engine, uint32_t tensors)
 {
-    if (tensors > PEZO_STEP__CAPS1__TENSORS_reset)
+    int result;
+
+    if (tensors > PEZO_STEP__CAPS1__TENSORS_reset || (engine->owed && tensors != engine->owed))
         return PEZO_MISUSE;
     write_register(engine, OFFSET(TENSOR_COUNT), tensors);
-    return errors(engine);
+    if ((result = errors(engine)) != 0)
+        return result;
+    engine->tensors = tensors;
+    engine->owed = 0;
+    return PEZO_OK;
 }
 #endif
 

@@ -46,7 +46,8 @@ enum {
     PEZO_OK = 0,
     PEZO_NO_CORE = -1,  /* what answers is not the core of pezo_core.h */
     PEZO_TIMEOUT = -2,  /* the core did not become ready within PEZO_POLLS reads */
-    PEZO_STREAM = -3,   /* the bus reported that a transfer failed; the sweep was aborted */
+    PEZO_STREAM = -3,   /* the bus reported that a transfer failed; the sweep was aborted. Weights
+                         * that it had changed in their place stay changed: go on from a state */
     PEZO_MISUSE = -4    /* a call that does not fit the state or the schedule */
 };
 
@@ -68,6 +69,10 @@ typedef struct {
     int (*stream)(void *context, const void *data, void *const outputs[3], size_t bytes);
     /* Called at the end of a step, to keep a log; may be NULL. */
     void (*log)(void *context, uint32_t index, int32_t coefficient);
+    /* Called at the begin and after a failed sweep, when the core was told to end it; may be NULL,
+     * but then a core whose outputs nobody takes stays busy. Drop what has not been sent (reset the
+     * sender), take and drop what the core still sends on all outputs, and leave no transfer. */
+    void (*drain)(void *context);
 } pezo_bus;
 
 /* A training. Of the fields only bus, weights and count are for the caller to know. */
@@ -81,11 +86,13 @@ typedef struct {
     int32_t displacement; /* multiple of the perturbation that the stored weights carry */
     int32_t ahead;        /* the second source is a step ahead of the first */
     uint64_t saturations; /* weights limited so far */
+    uint32_t tensors;     /* entries of the table in use */
+    uint32_t owed;        /* entries that a loaded state had, until pezo_tensors is called */
 } pezo_engine;
 
-/* What has to be kept, with the weights, to go on later: 24 bytes without pointers. */
+/* What has to be kept, with the weights, to go on later: 32 bytes without pointers. */
 typedef struct {
-    uint32_t format, index, seed, steps;
+    uint32_t format, index, seed, steps, tensors, zero;
     uint64_t saturations;
 } pezo_state;
 
@@ -111,7 +118,9 @@ int pezo_step(pezo_engine *engine, double loss_plus, double loss_minus, double r
 /* The same in a fused sweep, which also puts both sides of the next step into `plus`, `minus`. */
 int pezo_step_fused(pezo_engine *engine, double loss_plus, double loss_minus, double rate,
                     pezo_weight *plus, pezo_weight *minus);
-/* Between two steps: what to keep, and going on from it with the weights of then. */
+/* Between two steps: what to keep, and going on from it with the weights of then. The table is not
+ * kept: after loading a state of a run with one, write its entries again and call pezo_tensors with
+ * their number; until then sweeps and pezo_save are PEZO_MISUSE. */
 int pezo_save(const pezo_engine *engine, pezo_state *state);
 int pezo_load(pezo_engine *engine, const pezo_bus *bus, pezo_weight *weights, uint32_t count,
               const pezo_state *state);
