@@ -147,7 +147,9 @@ def test_the_period_rotation_keeps_a_generator_in_its_place() -> None:
 
 @pytest.mark.parametrize("preset", config.preset_names())
 def test_presets_keep_their_promises(preset: str) -> None:
-    found = analyse_config(config.load(preset), parameters=2410, steps=64)
+    # A generator a lane: fewer of them show the same.
+    fewer = ["reuse.lanes=128"] if "gaussian" in preset else []
+    found = analyse_config(config.load(preset, fewer), parameters=2410, steps=64)
     assert not found.failed
     if preset in ("zcu102-onthefly", "zcu102-pregen", "zcu102-step"):
         weak = {check.name for check in found.checks if check.verdict == "weak"}

@@ -36,7 +36,7 @@ PERIOD = "source.rotation=period"
 BANKS: dict[str, Config] = {
     "tiny": load("tiny"),
     # The preset, whose further lanes are wires of the same words.
-    "zcu102-onthefly": load("zcu102-onthefly", ["reuse.lanes=64"]),
+    "zcu102-onthefly": load("zcu102-onthefly", ["reuse.lanes=32"]),
     "live": load("zcu102-onthefly", ["reuse.lanes=32", SEEDED, "source.seed=7"]),
     "one-word": bank(1, 12, 3),
     "one-lane": bank(1, 4, 1, "scaling.mode=none"),

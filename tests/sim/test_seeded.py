@@ -45,7 +45,7 @@ CONFIGS: dict[str, Config] = {
     "one-word": wide(1, 4, 3),
     "scaled": wide(5, 12, 10, "scaling.mode=constant", "reuse.stride=3"),
     "widest": wide(64, 16, 64, "source.seed=4294967290"),
-    "zcu102-rademacher": signs(1024),
+    "zcu102-rademacher": signs(256),
     "one-lane": signs(1),
     "100-lanes": signs(100, "source.seed=0"),
 }

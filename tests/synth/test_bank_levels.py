@@ -29,7 +29,7 @@ def _levels(*overrides: str) -> int:
     return path.levels
 
 
-@pytest.mark.parametrize("bits", [8, 11])
+@pytest.mark.parametrize("bits", [11])
 def test_one_lut_between_registers_of_the_bank(bits: int) -> None:
     assert _levels(f"source.bits={bits}") == 1
 
