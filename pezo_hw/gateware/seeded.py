@@ -163,7 +163,9 @@ class SeededEngine(wiring.Component):
             # One by one: lanes that reuse a word are then copies of it and not of one another,
             # which simulators would take for a loop.
             for word, value in zip(self.z.payload, source.words, strict=True):
-                m.d.comb += word.eq(Cat(zeros, value))
+                # A single word needs a shift to be a copy in what Yosys writes.
+                scaled = value << golden.max_exponent if golden.words == 1 else Cat(zeros, value)
+                m.d.comb += word.eq(scaled)
         else:
             words = Cat(Cat(zeros, word) for word in source.words)
             m.d.comb += self.z.payload.as_value().eq(words)
