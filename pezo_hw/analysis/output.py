@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from pezo_hw.files import check_folder, write_folder
+from pezo_hw.plotting import require
 
 from . import plots
 from .analysis import Analysis
@@ -31,7 +32,7 @@ def check_target(directory: Path) -> None:
     PezoError
         If the folder holds files that would be lost, or matplotlib is missing.
     """
-    plots.require()
+    require()
     check_folder(directory, known={FIGURES, *plots.PLOTS})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import math
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pezo_hw.errors import PezoError
+from pezo_hw.plotting import require
 
 from . import limits
 from .analysis import Analysis
@@ -19,23 +18,6 @@ from .correlation import LARGEST
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-def require() -> None:
-    """Refuse to go on without the package that draws.
-
-    Raises
-    ------
-    PezoError
-        If matplotlib is missing.
-    """
-    try:
-        importlib.import_module("matplotlib")
-    except ModuleNotFoundError:
-        raise PezoError(
-            "plots need the package matplotlib, which is not installed; "
-            "pip install 'pezo-hw[train]', or leave out --output"
-        ) from None
 
 
 def draw(analysis: Analysis) -> dict[str, bytes]:

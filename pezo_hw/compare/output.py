@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pezo_hw.files import check_folder, write_folder
+from pezo_hw.plotting import require
 
 from . import plots
 from .page import page
@@ -43,7 +44,7 @@ def check_target(directory: Path) -> None:
     PezoError
         If the folder holds files that would be lost, or matplotlib is missing.
     """
-    plots.require()
+    require()
     check_folder(directory, known=NAMES)
 
 

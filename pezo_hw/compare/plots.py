@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from pezo_hw.analysis.plots import require
+from pezo_hw.plotting import require
 
 from .entries import BASELINE
 from .result import Comparison, published_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from pezo_hw.errors import PezoError
+from pezo_hw.plotting import require
 
 from .methods import Options
 from .models import Shape
@@ -39,15 +39,11 @@ def draw(shape: Shape, options: Options, *, title: str) -> bytes:
     PezoError
         If matplotlib is missing.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise PezoError(
-            "plots need the package matplotlib, which is not installed; "
-            "pip install 'pezo-hw[train]', or leave out --plot"
-        ) from None
+    require(option="--plot")
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(mpl.rcParamsDefault):
         figure = Figure(figsize=(7, 4), layout="constrained", dpi=100)
         FigureCanvasAgg(figure)

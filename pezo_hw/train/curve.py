@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 from typing import Any
 
 import numpy as np
 
-from pezo_hw.errors import PezoError
+from pezo_hw import plotting
 
 POINTS = 200
 """Most points of a curve; each is the mean of as many steps."""
@@ -27,20 +26,8 @@ def points(losses: list[float]) -> dict[str, list[Any]]:
 
 
 def require() -> None:
-    """Refuse to go on without the package that draws.
-
-    Raises
-    ------
-    PezoError
-        If matplotlib is missing.
-    """
-    try:
-        importlib.import_module("matplotlib")
-    except ModuleNotFoundError:
-        raise PezoError(
-            "the loss curve needs the package matplotlib, which is not installed; "
-            "pip install 'pezo-hw[train]', or leave out --output"
-        ) from None
+    """Refuse to go on without the package that draws; see `plotting.require`."""
+    plotting.require("the loss curve needs")
 
 
 def png(losses: list[float], *, title: str) -> bytes:
