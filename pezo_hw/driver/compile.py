@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pezo_hw import tools
 from pezo_hw.errors import PezoError
+from pezo_hw.simulate.build import UNOPTIMISED, one_unit
 from pezo_hw.simulate.cache import Cache, digest
 from pezo_hw.simulate.design import MANIFEST, Design
 
@@ -27,8 +28,6 @@ _CXX_FLAGS = (
     *("-DVM_TIMING=0", "-DVM_TRACE=0"),
 )
 _RUNTIME = ("verilated", "verilated_threads")
-# What runs once, such as the initial contents of memories, is not worth the time.
-_UNOPTIMISED = '#pragma GCC optimize ("O0")'
 
 
 def library(folder: Path, *, cache: Cache | None = None) -> Path:
@@ -76,12 +75,8 @@ def library(folder: Path, *, cache: Cache | None = None) -> Path:
         files = ["--top-module", design.top, *map(str, (*design.waivers, *design.sources))]
         command = [*verilator.command, *_VERILATOR_FLAGS, "-Mdir", str(place / "cpp"), *files]
         _run(command, cwd=place, environment=verilator.environment())
-        parts = sorted((place / "cpp").glob("Vtop*.cpp"))
-        slow = [part for part in parts if part.stem.endswith("__Slow")]
-        lines = [f'#include "{part}"' for part in (*parts, HARNESS) if part not in slow]
-        lines += [_UNOPTIMISED, *(f'#include "{part}"' for part in slow)]
         unit, result = place / "all.cpp", place / "library.so"
-        unit.write_text("\n".join([*lines, ""]))
+        unit.write_text(one_unit(place / "cpp", HARNESS))
         command = [compiler, *_CXX_FLAGS, *defines, *includes, f"-I{place / 'cpp'}", "-shared"]
         _run(
             [*command, "-o", str(result), str(unit), str(runtime), "-lpthread"],
@@ -92,9 +87,7 @@ def library(folder: Path, *, cache: Cache | None = None) -> Path:
     runtime = cache.get(digest(("library-runtime", *common)), make_runtime)
     contents = [(f.name, f.read_bytes()) for f in (*design.waivers, *design.sources, HARNESS)]
     parts = [part for pair in contents for part in pair]
-    key = digest(
-        ("library", *common, _UNOPTIMISED, *_VERILATOR_FLAGS, *defines, design.top, *parts)
-    )
+    key = digest(("library", *common, UNOPTIMISED, *_VERILATOR_FLAGS, *defines, design.top, *parts))
     return cache.get(key, make_library)
 
 

@@ -37,7 +37,7 @@ _VERILATOR_FLAGS = (
 _WAVE_FLAGS = ("--trace-vcd",)
 # -O1: twice the speed of -O0 for a second more of compiling; -O2 takes longer than it saves.
 _CXX_FLAGS = ("-std=c++17", "-O1", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0")
-_UNOPTIMISED = '#pragma GCC optimize ("O0")'
+UNOPTIMISED = '#pragma GCC optimize ("O0")'
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_threads", "verilated_vcd_c", "verilated_vpi")
 
 # Writes the waves of an Icarus run, if the run asks for them.
@@ -92,15 +92,8 @@ def build_verilator(design: Design, *, waves: bool, cache: Cache) -> Path:
         done = _run(command, cwd=folder, environment=environment)
         if done.returncode:
             raise CheckFailed(_refused(design, done.stderr, tool="verilator -cc", mark="%"))
-        # One unit: half of the time of compiling a small design is spent on the headers.
-        parts = sorted((folder / "cpp").glob("Vtop*.cpp"))
         unit = folder / "all.cpp"
-        # What runs once, such as the initial contents of memories, is not worth optimising: that
-        # takes most of the time for a core with a pool.
-        slow = [part for part in parts if part.stem.endswith("__Slow")]
-        lines = [f'#include "{part}"' for part in (*parts, main) if part not in slow]
-        lines += [_UNOPTIMISED, *(f'#include "{part}"' for part in slow)]
-        unit.write_text("\n".join([*lines, ""]))
+        unit.write_text(one_unit(folder / "cpp", main))
         binary = folder / "simulation"
         trace = [f"-DVM_TRACE={int(waves)}", f"-DVM_TRACE_VCD={int(waves)}"]
         # No run path: the run sets LD_LIBRARY_PATH, so that the binary suits any environment.
@@ -114,11 +107,35 @@ def build_verilator(design: Design, *, waves: bool, cache: Cache) -> Path:
     cocotb = metadata.version("cocotb")
     key = digest(
         (
-            *("design", *common, _UNOPTIMISED, cocotb, main.read_bytes()),
+            *("design", *common, UNOPTIMISED, cocotb, main.read_bytes()),
             *(*_LINT_FLAGS, *flags, design.top, *contents),
         )
     )
     return cache.get(key, make_design)
+
+
+def one_unit(folder: Path, main: Path, *, first: Sequence[Path] = ()) -> str:
+    """Return a C++ file of all that Verilator wrote, and of what drives it.
+
+    One, because half of the time of compiling a small design is spent on the headers. What runs
+    once, such as the initial contents of memories, comes last and is not optimised: that takes most
+    of the time for a core with a pool.
+
+    Parameters
+    ----------
+    folder : Path
+        Where Verilator wrote.
+    main : Path
+        What drives the design.
+    first : sequence of Path
+        What has to come before everything else.
+    """
+    parts = sorted(folder.glob("Vtop*.cpp"))
+    slow = [part for part in parts if part.stem.endswith("__Slow")]
+    fast = [part for part in parts if part not in slow]
+    lines = [f'#include "{part}"' for part in (*first, *fast, main)]
+    lines += [UNOPTIMISED, *(f'#include "{part}"' for part in slow)]
+    return "\n".join([*lines, ""])
 
 
 def build_runtime(*, cache: Cache) -> Path:

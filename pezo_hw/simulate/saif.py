@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pezo_hw import tools
 from pezo_hw.errors import CheckFailed, PezoError
-from pezo_hw.simulate.build import build_runtime
+from pezo_hw.simulate.build import UNOPTIMISED, build_runtime, one_unit
 from pezo_hw.simulate.cache import Cache, digest
 from pezo_hw.simulate.design import Design
 
@@ -217,11 +217,10 @@ def _build(design: Design, stimulus: Stimulus, *, cache: Cache) -> Path:
         if done.returncode:
             raise PezoError(f"Verilator must compile {design.top}, but says: {_first(done.stderr)}")
         (folder / "main.cpp").write_text(main)
-        parts = sorted((folder / "cpp").glob("Vtop*.cpp"))
         # The writer first, as it specialises templates that the others use.
-        sources = [verilator.include / "verilated_saif_c.cpp", *parts, folder / "main.cpp"]
+        writer = verilator.include / "verilated_saif_c.cpp"
         unit = folder / "all.cpp"
-        unit.write_text("".join(f'#include "{part}"\n' for part in sources))
+        unit.write_text(one_unit(folder / "cpp", folder / "main.cpp", first=[writer]))
         binary = folder / "simulation"
         include = [f"-I{verilator.include}", f"-I{verilator.include / 'vltstd'}"]
         command = [compiler, *_CXX_FLAGS, *include, f"-I{folder / 'cpp'}", "-o", str(binary)]
@@ -238,7 +237,16 @@ def _build(design: Design, stimulus: Stimulus, *, cache: Cache) -> Path:
         for part in (file.name, file.read_bytes())
     ]
     identity = _run([compiler, "-dumpfullversion", "-dumpmachine"], cwd=Path("/")).stdout
-    key = ("saif", verilator.version, identity, *_VERILATOR_FLAGS, *_CXX_FLAGS, main, design.top)
+    key = (
+        "saif",
+        verilator.version,
+        identity,
+        *_VERILATOR_FLAGS,
+        *_CXX_FLAGS,
+        UNOPTIMISED,
+        main,
+        design.top,
+    )
     return cache.get(digest((*key, *contents)), make)
 
 
