@@ -128,7 +128,7 @@ def test_idx_files_are_read(tmp_path: Path) -> None:
         ("train-images-idx3-ubyte.gz", b"no gzip", "must be readable, but: "),
         (
             "train-images-idx3-ubyte.gz",
-            gzip.compress(bytes(100))[:10] + bytes([255] * 20),
+            gzip.compress(bytes(100), mtime=0)[:10] + bytes([255] * 20),
             "must be readable, but: Error -3",
         ),
         ("t10k-labels-idx1-ubyte", _idx(np.zeros(0)), r"must hold data, but its sizes are \[0\]"),
