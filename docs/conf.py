@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "pezo_experiments",
+    "pezo_mutants",
     "pezo_registers",
     "pezo_schedules",
     "pezo_tables",

@@ -3,8 +3,36 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 from pezo_hw.errors import PezoError
+
+FORMATS = ("png", "svg")
+"""Formats of plots that a user names a file for, by the suffix of the file."""
+
+
+def format_of(path: Path, *, option: str) -> str:
+    """Return the format that a file's name asks for.
+
+    Parameters
+    ----------
+    path : Path
+    option : str
+        Names it in the message.
+
+    Raises
+    ------
+    PezoError
+        If the suffix is none of `FORMATS`.
+    """
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in FORMATS:
+        suffixes = " or ".join(f".{name}" for name in FORMATS)
+        raise PezoError(
+            f"{option} must be a file that ends in {suffixes}, not {path}; use e.g. "
+            f"{path.with_suffix('.png') if path.name else 'plot.png'}"
+        )
+    return kind
 
 
 def require(need: str = "plots need", *, option: str = "--output") -> None:

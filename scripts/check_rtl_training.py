@@ -3,8 +3,9 @@
 Both sources, both update rules, 8 and 16 bits, 300 steps each: the SHA-256 of the weights must be
 the same, every sweep of the RTL equal to the golden model's, and the RTL's steps at least 20 a
 second. The cores have 8 lanes, so that they are compiled fast; ``--lanes 32`` takes those of the
-preset. Prints a line for each, and writes a JSON file if told to. The exit code is 1 if anything
-differs or is too slow.
+preset. Prints a line for each, and writes a JSON file if told to, with a fingerprint of the RTL and
+the first steps of each training, by which a test finds out that they are of other cores. The exit
+code is 1 if anything differs or is too slow.
 """
 
 from __future__ import annotations
@@ -19,14 +20,22 @@ from typing import Any
 from pezo_hw import tools
 from pezo_hw.config import Config, from_mapping
 from pezo_hw.driver import Backend, CheckedBackend, GoldenBackend
-from pezo_hw.driver.rtl import open_rtl
+from pezo_hw.driver.rtl import driven, open_rtl
 from pezo_hw.driver.state import write_atomically
-from pezo_hw.train import data, hardware
+from pezo_hw.export.rtl import build, fingerprint
+from pezo_hw.train import data, hardware, opening
 from pezo_hw.train.loop import Plan, Trainer
 
 SIZES = (64, 32, 10)
 BATCH = 64
 LEAST = 20.0
+CASES = tuple(itertools.product(("on-the-fly", "pre-generated"), ("dsp", "zoqo"), (16, 8)))
+"""Source, update rule and bits of a weight."""
+
+
+def print_of(config: Config) -> str:
+    """Return a checksum of the RTL that is driven."""
+    return fingerprint(build(driven(config)))
 
 
 def core(*, source: str, update: str, bits: int, lanes: int) -> Config:
@@ -66,6 +75,8 @@ def compare(config: Config, *, steps: int) -> dict[str, Any]:
         "sweeps": checked.sweeps,
         "difference": checked.difference,
         "steps_per_second": speed,
+        "fingerprint": print_of(config),
+        "opening": opening.record(golden),
     }
 
 
@@ -77,9 +88,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="file to write")
     arguments = parser.parse_args()
     rows = []
-    for source, update, bits in itertools.product(
-        ("on-the-fly", "pre-generated"), ("dsp", "zoqo"), (16, 8)
-    ):
+    for source, update, bits in CASES:
         config = core(source=source, update=update, bits=bits, lanes=arguments.lanes)
         row: dict[str, Any] = {"source": source, "update": update, "bits": bits}
         row |= compare(config, steps=arguments.steps)

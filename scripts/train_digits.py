@@ -30,7 +30,7 @@ from pezo_hw import tools
 from pezo_hw.config import Config
 from pezo_hw.driver import GoldenBackend
 from pezo_hw.driver.state import write_atomically
-from pezo_hw.train import data, hardware
+from pezo_hw.train import data, hardware, opening
 from pezo_hw.train.loop import Plan, Trainer, batch_of
 from pezo_hw.train.mlp import Mlp
 
@@ -70,6 +70,8 @@ def fixed(way: str, seed: int, *, steps: int, work: Path, constant: bool) -> dic
     plan = Plan("digits", SIZES, BATCH, rate, seed, "golden", 0 if constant else steps)
     trainer = Trainer(plan, GoldenBackend(config), data.digits(), place=place)
     trainer.run(steps)
+    # One of each way tells whether the model is still the same.
+    first = {"opening": opening.record(trainer)} if seed == 0 else {}
     return {
         "way": way,
         "seed": seed,
@@ -78,6 +80,7 @@ def fixed(way: str, seed: int, *, steps: int, work: Path, constant: bool) -> dic
         "test_loss": trainer.test_loss,
         "saturations": trainer.engine.saturations,
         "weights_sha256": trainer.sha256,
+        **first,
     }
 
 

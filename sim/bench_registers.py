@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import cocotb
 from bench_ip import Ip
 from players.registers import Checks, RegisterBus
+
+# Clocks from the last of address and data of a write to the clock in which it acts.
+WRITE_TO_FLUSH = 1
+# A walk that lasts longer than some accesses.
+LONG = 100
 
 
 @cocotb.test
@@ -20,6 +26,7 @@ async def registers(dut: Any) -> None:
     await refusals(ip)
     await once(ip)
     await locked(ip)
+    await flushed(ip)
     ip.bench.report(registers={**checks.checked, "accesses": ip.bus.axi.accesses})
 
 
@@ -58,16 +65,15 @@ async def refusals(ip: Ip) -> None:
     both = {"start_while_busy": 1, "length_zero": 1}
     await bus.write("ERROR")
     await bus.write("ERROR", strobe=0xE, **both)
-    for register in bus.map:
-        if (
-            register.name not in ("ERROR", "IRQ_STATUS", "CONTROL")
-            and register.writable
-            and register.readable
-        ):
-            # With ones where there is no field as well: they are another register's causes.
-            await bus.axi.write(register.address(), 0xFFFFFFFF)
-            await bus.axi.write(register.address(), register.reset or 0)
+    known = {register.address(): register for register in bus.map}
+    others = [bus.map[name].address() for name in ("ERROR", "IRQ_STATUS", "CONTROL")]
+    for address in range(0, 0x100, 4):
+        if address not in others:
+            # With ones where there is no field or no register as well: they are another's causes.
+            await bus.axi.write(address, 0xFFFFFFFF)
+            await bus.axi.write(address, (known[address].reset or 0) if address in known else 0)
     await bus.expect("ERROR", **both)
+    await bus.expect("IRQ_STATUS", error=1)
     await bus.write("ERROR", start_while_busy=1)
     await bus.expect_error(length_zero=1)
     await bus.write("IRQ_ENABLE")
@@ -86,9 +92,16 @@ async def _table_refusals(bus: RegisterBus) -> None:
     await bus.write("CONTROL", go=1)
     await bus.expect_error(length_zero=1)
     await bus.write("TENSOR_COUNT")
+    for index in (0, tensors - 1):
+        await bus.write("TENSOR_BEATS", index=index)
+        await bus.expect_error(length_zero=1)
     # In a sweep that waits for its weights.
     await bus.write("CONTROL", go=1)
     await bus.write("TENSOR_BEATS", beats=9)
+    await bus.expect_error(table_while_busy=1)
+    await bus.write("TENSOR_BEATS")
+    await bus.expect_error(table_while_busy=1, length_zero=1)
+    await bus.write("TENSOR_SETTINGS")
     await bus.expect_error(table_while_busy=1)
     await _abort(bus)
 
@@ -125,17 +138,63 @@ async def once(ip: Ip) -> None:
     assert ip.source.pending == 1 and len(sink.data) == 1, "a beat behind TLAST was dropped"
 
 
+async def flushed(ip: Ip) -> None:
+    """Write a flush about when one ends: in that very clock, it waits until it is written low."""
+    bench, bus, source = ip.bench, ip.bus, ip.source
+    before = bench.cycle
+    met: set[int] = set()
+    while met != {-1, 0, 1}:
+        assert bench.cycle < before + 100_000, "no flush is written in the clock that ends one"
+        await bus.write("CONTROL", flush=1)
+        # Two packets of a beat, the first after some clocks.
+        stalls = [True] * bench.rng.randint(0, 9)
+        source.stalls = itertools.chain(stalls, itertools.repeat(False))
+        source.send([1])
+        source.send([2])
+        at = len(source.cycles)
+        await bus.write("CONTROL", flush=1)
+        await bench.clock(12)
+        acts = bus.axi.written + WRITE_TO_FLUSH
+        late = acts - source.cycles[at]
+        await bus.expect("CONTROL", flush=int(late == 0))
+        assert source.pending == int(late <= 0), f"a flush {late} clocks behind the end of one"
+        met.add(max(-1, min(late, 1)))
+        await bus.write("CONTROL")
+        if source.pending:
+            await bus.write("CONTROL", flush=1)
+        await bus.wait_idle()
+        assert source.pending == 0, "a flush behind a low one drops nothing"
+    source.stalls = None
+
+
 async def locked(ip: Ip) -> None:
-    """Try to change the start index during a walk to it."""
+    """Try to change the start index while it is used, during a walk to it or a flush."""
     bus = ip.bus
     far = int(ip.bench.manifest["source"]["period"]) - 1
-    await bus.write("START_INDEX", group=far)
-    await bus.write("CONTROL", start=1)
-    await bus.expect("STATUS", busy=1, done=1, walking=1)
-    await bus.write("START_INDEX", group=0)
-    await bus.write("CONTROL", go=1)
-    await bus.expect("START_INDEX", group=far)
-    await bus.expect_error(start_while_busy=1)
-    await bus.wait_idle()
+    if far >= LONG:
+        await bus.write("START_INDEX", group=far)
+        await bus.write("CONTROL", start=1)
+        await bus.expect("STATUS", busy=1, done=1, walking=1)
+        await bus.write("START_INDEX", group=0)
+        await bus.write("CONTROL", go=1)
+        await bus.expect("START_INDEX", group=far)
+        await bus.expect_error(start_while_busy=1)
+        await bus.wait_idle()
     await bus.write("START_INDEX", group=1)
     await bus.expect("START_INDEX", group=1)
+    # Whichever bytes are written, those without a field as well. A flush lasts as long as wanted
+    # once the beat that is left over has been dropped.
+    await bus.write("CONTROL", flush=1)
+    await bus.wait_idle()
+    await bus.write("CONTROL", flush=1)
+    for strobe in range(16):
+        await bus.axi.write(bus.map["START_INDEX"].address(), 0xFFFFFFFF, strobe=strobe)
+        await bus.expect("START_INDEX", group=1)
+        await bus.expect_error(**({"start_while_busy": 1} if strobe else {}))
+    await bus.write("CONTROL")
+    await bus.expect("STATUS", done=1)
+    # In a sweep it is free.
+    await bus.write("CONTROL", go=1)
+    await bus.write("START_INDEX", group=0)
+    await bus.expect("START_INDEX")
+    await _abort(bus)

@@ -10,6 +10,7 @@ go out), its ``saturations``, and what is special about it; see `pezo_hw.simulat
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,9 +37,18 @@ class Sweep:
     special: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def cut(self) -> bool:
-        """Whether it ends before its last beat, so that beats are left over."""
+    def aborted(self) -> bool:
+        """Whether an abort is given, which may come too late to end it."""
         return "abort" in self.special
+
+    def is_cut(self, done: int, count: int) -> bool:
+        """Return whether it ended by an abort, with `done` of `count` beats, and check that."""
+        if not self.aborted:
+            return False
+        when = self.special["abort"]
+        assert done < count or isinstance(when, str), "the abort comes too late"
+        assert done == count or when != "behind", "an abort behind the last beat ended a sweep"
+        return done < count
 
     @property
     def extra(self) -> int:
@@ -115,28 +125,30 @@ class Step:
         if "reset" in special:
             await self._reset_in_sweep(sweep, special["reset"])
             return None
-        if sweep.cut:
+        if sweep.aborted:
             await self._come_to(sweep, special["abort"])
             await bench.pulse("abort_sweep")
         await bench.run_until(lambda: status.ended is not None)
         assert status.ended is not None
         status.rest()
-        done = bench.read("beats_done") if sweep.cut else count
-        assert done < count or not sweep.cut, "the abort comes too late"
+        done = bench.read("beats_done") if sweep.aborted else count
+        cut = sweep.is_cut(done, count)
         result = self._check(sweep, done, count, keeps)
         if special.get("measured"):
             name = OVERHEADS[sweep.commands.get("kind", 0)]
             self.overheads.setdefault(name, set()).add(status.ended - went - count)
-        if sweep.cut or sweep.extra:
+        if cut or sweep.extra:
             await self._flush()
         # What was counted stays until the next go, and nothing more comes.
         for _ in range(bench.rng.randint(0, 3)):
+            bench.write(abort_sweep=bench.rng.getrandbits(1))
             await bench.clock()
-            self._check_status(sweep, done)
+            bench.write(abort_sweep=0)
+            self._check_status(sweep, done, count)
             assert bench.read("busy") == 0, "busy behind a sweep"
         for name in sweep.results:
             assert len(self.sinks[name].data) == done, f"{name}: a beat too many"
-        return None if sweep.cut else result
+        return None if sweep.aborted else result
 
     async def _write_table(self, table: list[list[int]]) -> None:
         for index, entry in enumerate(table):
@@ -156,8 +168,15 @@ class Step:
         assert left, "no beat is left over"
         bench.write(flush=1)
         await bench.run_until(lambda: self.source.pending == 0)
-        await bench.clock(2)
-        assert bench.read("busy") == 1 and bench.read("s_axis_tready") == 0
+        # No more until flush has been low.
+        self.source.send([0, 1])
+        for flush in (1, 1, 1, 0):
+            bench.write(flush=flush)
+            await bench.clock()
+            assert self.source.pending == 2 and bench.read("s_axis_tready") == 0
+            assert bench.read("busy") == flush
+        bench.write(flush=1)
+        await bench.run_until(lambda: self.source.pending == 0)
         bench.write(flush=0)
         await bench.clock()
 
@@ -167,7 +186,7 @@ class Step:
         await self.bench.pulse("start")
         assert self.bench.read("busy") == 1, "not busy behind start"
         # A go on the way is ignored: the core would wait for weights and stay busy.
-        await self.bench.pulse("go")
+        await self.bench.pulse("go", "abort_sweep")
         await self.bench.run_until(lambda: self.bench.read("busy") == 0)
         self.status.shake()
 
@@ -182,7 +201,9 @@ class Step:
             handle = getattr(bench.dut, name)
             bench.put(handle, value & ((1 << len(handle)) - 1))
         self.status.calm()
-        await bench.pulse("go")
+        # Outside a sweep an abort is ignored, in the clock that begins one as well.
+        others = [name for name in ("abort_sweep",) if bench.rng.random() < 0.25]
+        await bench.pulse("go", *others)
         self.status.begin(shakes=not sweep.special.get("measured", False))
         self.status.shake()
 
@@ -196,13 +217,20 @@ class Step:
         beats = pack(table.reshape(count, self.lanes), width=self.bits)
         return beats, (1 << (used * self.bits // 8)) - 1
 
-    async def _come_to(self, sweep: Sweep, beats: int) -> None:
-        """Wait until some beats have come, or for a clock before that."""
-        if beats:
+    async def _come_to(self, sweep: Sweep, when: int | str) -> None:
+        """Wait until some beats have come, or until about the last one has been taken in.
+
+        Before the first beat: for the clocks that are planned, or some.
+        """
+        bench = self.bench
+        if isinstance(when, str):
+            left = int(when == "last")
+            await bench.run_until(lambda: self.source.pending <= left)
+        elif when:
             sink = self.sinks[next(iter(sweep.results))]
-            await self.bench.run_until(lambda: len(sink.data) >= beats)
+            await bench.run_until(lambda: len(sink.data) >= when)
         else:
-            await self.bench.clock(self.bench.rng.randint(0, 24))
+            await bench.clock(sweep.special.get("clocks", bench.rng.randint(0, 24)))
 
     async def _reset_in_sweep(self, sweep: Sweep, beats: int) -> None:
         await self._come_to(sweep, beats)
@@ -224,11 +252,11 @@ class Step:
             assert sink.keep == keeps[:done], f"{name}: TKEEP is not what came in"
             if done:
                 self._compare(sweep, name, sink.data, expected)
-        self._check_status(sweep, done)
+        self._check_status(sweep, done, count)
         self.counts["sweeps"] += 1
         self.counts["beats"] += done
         self.counts["weights"] += min(done * self.lanes, len(sweep.weights))
-        if not sweep.cut:
+        if not sweep.aborted:
             self.counts["saturations"] += sweep.special["saturations"]
         return sweep.results.get("weights", sweep.weights)
 
@@ -247,15 +275,15 @@ class Step:
                 f"{sweep.commands}"
             )
 
-    def _check_status(self, sweep: Sweep, done: int) -> None:
+    def _check_status(self, sweep: Sweep, done: int, count: int) -> None:
         special = sweep.special
-        saturations = special["limited"][done] if sweep.cut else special["saturations"]
+        saturations = special["limited"][done] if sweep.aborted else special["saturations"]
         expected = {
             "saturations": saturations,
             "beats_done": done,
             "tlast_early": int("early" in special),
             "tlast_late": int("late" in special),
-            "aborted": int(sweep.cut),
+            "aborted": int(sweep.is_cut(done, count)),
             "sweeping": 0,
         }
         found = {name: self.bench.read(name) for name in expected}
@@ -295,10 +323,9 @@ async def patient_sink(dut: Any) -> None:
     step = Step(dut, after_valid=True)
     await step.bench.reset()
     await step.bench.run_until(lambda: step.bench.read("busy") == 0)
-    for number, sweep in enumerate(step.planned()):
+    for sweep in itertools.islice(step.planned(), step.bench.parameters["patient"]):
         await step.run(sweep)
-        if number == 5:
-            break
+        await step.bench.run_until(lambda: step.bench.read("busy") == 0)
 
 
 @cocotb.test

@@ -127,7 +127,7 @@ def _transcripts() -> list[tuple[str, str]]:
 
 
 def test_there_are_transcripts() -> None:
-    assert len(_transcripts()) == 2
+    assert len(_transcripts()) == 3
 
 
 @pytest.mark.parametrize(("command", "output"), _transcripts())

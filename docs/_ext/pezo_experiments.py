@@ -71,7 +71,7 @@ def sweeps(results: Mapping[str, Any]) -> Rows:
 
 def adapters(results: Mapping[str, Any]) -> Rows:
     """Return methods with what they train, reach and hold."""
-    rows: Rows = [["", "trained", "steps", "accuracy", "at equal time", "bytes of a step"]]
+    rows: Rows = [["", "trained", "steps", "accuracy", "ms a step", "at equal time", "bytes of a step"]]
     for name, entry in results.items():
         equal = entry.get("accuracy at equal time")
         rows.append(
@@ -80,6 +80,7 @@ def adapters(results: Mapping[str, Any]) -> Rows:
                 f"{entry['parameters']:,}",
                 str(entry["steps"]),
                 percent(entry["accuracy"]),
+                f"{entry['ms a step']:.1f}",
                 percent(equal) if equal else "",
                 f"{entry['peak bytes']:,}",
             ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from .directions import Directions, Period
 from .norms import Norms
 from .source import Expectation, Source, expectation_of
 from .words import Words
+
+Progress = Callable[[str], None]
 
 SAMPLE_WORDS = 1 << 22
 """Words that are looked at where a period has more."""
@@ -110,7 +113,11 @@ class Analysis:
 
 
 def analyse_config(
-    config: Config, *, parameters: int | None = None, steps: int | None = None
+    config: Config,
+    *,
+    parameters: int | None = None,
+    steps: int | None = None,
+    progress: Progress | None = None,
 ) -> Analysis:
     """Analyse the source that a configuration describes; see `analyse`.
 
@@ -124,6 +131,7 @@ def analyse_config(
         kind=config.source.kind,
         parameters=parameters or config.core.parameters,
         steps=steps,
+        progress=progress,
     )
 
 
@@ -135,6 +143,7 @@ def analyse(
     kind: str = "source",
     parameters: int | None = None,
     steps: int | None = None,
+    progress: Progress | None = None,
 ) -> Analysis:
     """Analyse a source over its period, or over as much of it as is quickly looked at.
 
@@ -150,12 +159,15 @@ def analyse(
     steps : int, optional
         S, successive directions whose rank is taken; by default as many as are quickly looked at,
         at most 512.
+    progress : callable, optional
+        Called with a line of text at each stage.
 
     Raises
     ------
     PezoError
         If there are too many steps, or steps without parameters.
     """
+    say = progress or (lambda _: None)
     matrix = None
     if parameters is not None:
         matrix = directions.matrix_of(source, parameters=parameters)
@@ -171,9 +183,11 @@ def analyse(
         # What such a block repeats are the words of each generator, and so the norms of groups.
         expectation.block is not None and count % expectation.block == 0
     )
+    say(f"period, words and norms of {count:,} groups")
     period = directions.period_of(source, expectation)
     groups = source.groups(0, count)
     figures = words.measure(groups, expectation, bits=source.bits)
+    say("correlations of words and lanes")
     correlations = correlation.measure(source, expectation)
     group_norms = norms.measure(source, groups)
     verdicts = [
@@ -192,6 +206,7 @@ def analyse(
         verdicts.append(_starts_check(starts, pass_groups, period.least))
         steps = steps or matrix.most_steps
         if steps:
+            say(f"rank of {steps} directions of {parameters:,} weights")
             found = directions.measure(matrix, steps=steps)
             verdicts += _direction_checks(found, expectation, leftover=group_norms.leftover)
         else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pezo_hw.cli import common
+from pezo_hw.cli.progress import Progress
 from pezo_hw.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -51,8 +52,11 @@ def run(
 
     if output is not None:
         folder.check_target(output)
-    found = analysis.analyse_config(checked, steps=steps)
-    files = folder.write(found, output) if output is not None else []
+    with Progress(quiet=as_json) as progress:
+        found = analysis.analyse_config(checked, steps=steps, progress=progress)
+        if output is not None:
+            progress(f"plots into {output}")
+        files = folder.write(found, output) if output is not None else []
     if as_json:
         typer.echo(folder.to_json(found))
     else:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from pezo_hw import config as configuration
-from pezo_hw.errors import PezoError
+from pezo_hw.errors import PezoError, PezoWarning
 
 if TYPE_CHECKING:
     from pezo_hw.synth.boards import Board
@@ -25,7 +27,8 @@ SetOption: TypeAlias = Annotated[
     typer.Option(
         "--set",
         metavar="SECTION.KEY=VALUE",
-        help="Override a key; may be given several times. Words need no quotes.",
+        help="Override a key, or remove it with no VALUE; may be given several times. "
+        "Words need no quotes.",
     ),
 ]
 
@@ -65,6 +68,23 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
     write_bytes(path, text.encode(), force=force)
 
 
+@contextlib.contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Print each warning of this package to the error output once, as one line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", PezoWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+            if issubclass(category, PezoWarning):
+                typer.echo(f"warning: {message}", err=True)
+            else:
+                others(message, category, *more, **named)
+
+        warnings.showwarning = show
+        yield
+
+
 def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
     """Write a file as a whole or not at all.
 
@@ -81,14 +101,7 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
     PezoError
         If the file exists and `force` is off, or it cannot be written; nothing is left behind.
     """
-    if path.is_dir():
-        raise PezoError(f"{path}: must be a file, not a directory; name a file in it")
-    if not path.parent.is_dir():
-        raise PezoError(
-            f"{path}: the folder {path.parent} must exist to write there; create it first"
-        )
-    if path.exists() and not force:
-        raise PezoError(f"{path}: must not exist yet; choose another name or add --force")
+    check_file(path, force=force)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
     except OSError as error:
@@ -104,6 +117,24 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
         raise _not_writable(path, error) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_file(path: Path, *, force: bool = False) -> None:
+    """Refuse a file that `write_bytes` would not write, before the work is done.
+
+    Raises
+    ------
+    PezoError
+        If it is a folder, its folder is missing, or it exists and `force` is off.
+    """
+    if path.is_dir():
+        raise PezoError(f"{path}: must be a file, not a directory; name a file in it")
+    if not path.parent.is_dir():
+        raise PezoError(
+            f"{path}: the folder {path.parent} must exist to write there; create it first"
+        )
+    if path.exists() and not force:
+        raise PezoError(f"{path}: must not exist yet; choose another name or add --force")
 
 
 def _not_writable(path: Path, error: OSError) -> PezoError:

@@ -25,7 +25,7 @@ from pezo_hw.cli import (
     vectors,
 )
 from pezo_hw.config.text import one_line
-from pezo_hw.errors import CheckFailed, PezoError
+from pezo_hw.errors import CheckFailed, Interrupted, PezoError
 
 DONE, FAILED, BAD_USAGE = 0, 1, 2
 INTERRUPTED, BROKEN_PIPE = 130, 141  # 128 + SIGINT, 128 + SIGPIPE, as shells count
@@ -105,6 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return BROKEN_PIPE
+    except Interrupted as end:
+        typer.echo(f"interrupted: {one_line(str(end))}", err=True)
+        return INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     return code

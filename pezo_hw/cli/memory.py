@@ -65,14 +65,21 @@ def run(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE.png", help="Draw the ratios over the context."),
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the ratios over the context, as .png or .svg."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
     """Estimate the memory of training a decoder-only transformer."""
     from pezo_hw import memory
+    from pezo_hw.memory import plot as plots
+    from pezo_hw.plotting import format_of
 
+    if plot is not None:
+        plots.check_target(plot)
+        common.check_file(plot, force=force)
     shape, name = _shape(model, layers, width, heads, vocabulary)
     base = memory.Options(
         context=context,
@@ -102,10 +109,9 @@ def run(
     else:
         typer.echo(_text(found))
     if plot is not None:
-        from pezo_hw.memory.plot import draw
-
         title = f"{name}, batch {batch}, {size} bytes a number"
-        common.write_bytes(plot, draw(shape, base, title=title), force=force)
+        drawn = plots.draw(shape, base, title=title, kind=format_of(plot, option="--plot"))
+        common.write_bytes(plot, drawn, force=force)
         if not as_json:
             typer.echo(str(plot))
 
@@ -162,12 +168,13 @@ def _bytes(text: str) -> int:
 def _text(found: dict[str, Any]) -> str:
     lines = [
         f"{found['model']}: {found['parameters']:,} parameters; context {found['context']}, "
-        f"batch {found['batch']}, {found['bytes']} bytes a number; GB = 10^9 bytes"
+        f"batch {found['batch']}, {found['bytes']} bytes a number; "
+        "kB, MB, GB = 10^3, 10^6, 10^9 bytes"
     ]
     columns = ("parameters", "gradients", "activations", "total")
     rows = [("method", *columns, "trained")]
     rows += [
-        (name, *(f"{used[key] / 1e9:.3f} GB" for key in columns), f"{used['trained']:,}")
+        (name, *(_size(used[key]) for key in columns), f"{used['trained']:,}")
         for name, used in found["methods"].items()
     ]
     lines.append(common.table(rows, indent="  "))
@@ -189,3 +196,14 @@ def _text(found: dict[str, Any]) -> str:
                 f"{name}: {fit['memory']} of {fit['capacity'] / 2**20:,.1f} MiB holds: {held}"
             )
     return "\n".join(lines)
+
+
+def _size(number: int) -> str:
+    """Return bytes with the unit that leaves one to three digits before the point."""
+    size, unit = float(number), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        # What would be printed as 1000.000 is one of the next unit.
+        if round(size, 3) < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{number} B" if unit == "B" else f"{size:.3f} {unit}"

@@ -123,7 +123,7 @@ def run(
         log=log,
         output=output,
     )
-    with Progress(quiet=as_json) as progress:
+    with Progress(quiet=as_json) as progress, common.warnings_as_lines():
         runs = paths.run(name, request, say=_Sparse(progress))
     if as_json:
         typer.echo(json.dumps(_document(name, request, runs), indent=2))

@@ -81,17 +81,19 @@ def measure(
         versions["nextpnr-ecp5"] = placing.version()
     used, notes = with_lanes(lanes, entries)
 
-    def measured(number: int) -> _Measured:
-        begin = f"{number + 1}/{len(used)} {used[number].name}: "
+    def measured(number: int, entry: Entry) -> _Measured:
+        begin = f"{number}/{len(used)} {entry.name}: "
 
         def tell(text: str) -> None:
             say(begin + text)
 
-        return _measure(used[number], lanes, parameters=parameters, place=place, tell=tell)
+        return _measure(entry, lanes, parameters=parameters, place=place, tell=tell)
 
     # Two at a time, since most tools use one processor; the last ones, which take longest, first.
+    # They are numbered in the order in which they begin.
     with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
-        jobs = [pool.submit(measured, number) for number in reversed(range(len(used)))]
+        begun = enumerate(reversed(used), start=1)
+        jobs = [pool.submit(measured, number, entry) for number, entry in begun]
         try:
             found = [job.result() for job in reversed(jobs)]
         except BaseException:
@@ -100,7 +102,11 @@ def measure(
     reports = {entry.name: one.report for entry, one in zip(used, found, strict=True)}
     notes += [note for one in found for note in one.notes]
     baseline = reports[BASELINE]["resources"]["lut"]
-    scaling = [_size(entry, size, say) for size in sizes for entry in with_lanes(size, entries)[0]]
+    of_sizes = [(entry, size) for size in sizes for entry in with_lanes(size, entries)[0]]
+    scaling = []
+    for number, (entry, size) in enumerate(of_sizes, start=1):
+        say(f"{number}/{len(of_sizes)} scaling: {entry.name} with {size} lanes")
+        scaling.append(_size(entry, size))
     for size in sizes:
         notes += [note for note in with_lanes(size, entries)[1] if note not in notes]
     return Comparison(
@@ -189,8 +195,7 @@ def _row(source: str, report: dict[str, Any], *, baseline: float, **figures: Any
     )
 
 
-def _size(entry: Entry, lanes: int, say: Progress) -> Size:
-    say(f"scaling: {entry.name} with {lanes} lanes")
+def _size(entry: Entry, lanes: int) -> Size:
     report = cores.report(entry.config(lanes), where=entry.preset)
     used = report["resources"]
     return Size(entry.name, lanes, used["lut"], used["ff"], "scaled" in report)

@@ -54,6 +54,17 @@ def few_starts(config: Config) -> bool:
     return starts < FEW_STARTS or wasteful
 
 
+def starts_warning(config: Config, *, parameters: int) -> str | None:
+    """Return what is weak about training so many parameters: one line, or None.
+
+    As in `warnings`, whatever ``core.parameters`` says.
+    """
+    trained = variant(config, core__parameters=parameters)
+    for line in _starts(trained) if trained is not None else ():
+        return f"{parameters} weights: {line.partition(': ')[2]}"
+    return None
+
+
 def variant(config: Config, **keys: Any) -> Config | None:
     """Return the configuration with some keys replaced, or None if that is not legal.
 

@@ -19,6 +19,8 @@ from pezo_hw.errors import PezoError
 _MAX_BYTES = 1 << 20
 # Of an override, in messages.
 _LONGEST = 100
+# In the place of an override's value.
+_REMOVED = object()
 
 
 def preset_names() -> list[str]:
@@ -59,7 +61,8 @@ def load(ref: str | Path, overrides: Sequence[str] = ()) -> Config:
         of such a name.
     overrides : sequence of str
         ``section.key=value`` each, the value as in TOML; what is no TOML value is taken as a
-        string, so that words need no quotes. The last one for a key counts.
+        string, so that words need no quotes. Without a value the key is removed, as if the file
+        did not have it. The last one for a key counts.
 
     Returns
     -------
@@ -79,11 +82,17 @@ def load(ref: str | Path, overrides: Sequence[str] = ()) -> Config:
     origins: dict[str, str] = {}
     for override in overrides:
         section, key, value = _parse_override(override)
-        target = mapping.setdefault(section, {})
-        # Something else than a section there is the file's fault and reported as such.
-        if isinstance(target, dict):
-            target[key] = value
-            origins[f"{section}.{key}"] = _origin(override)
+        # A key that nobody knows is refused as one that is set, with a suggestion.
+        if value is _REMOVED and key in section_keys(section):
+            target = mapping.get(section)
+            if isinstance(target, dict):
+                target.pop(key, None)
+        else:
+            target = mapping.setdefault(section, {})
+            # Something else than a section there is the file's fault and reported as such.
+            if isinstance(target, dict):
+                target[key] = "" if value is _REMOVED else value
+        origins[f"{section}.{key}"] = _origin(override)
     config = _build(mapping, where, origins)
     board = Path(config.core.board)
     if board.suffix == ".py" and not board.is_absolute() and "core.board" not in origins:
@@ -192,9 +201,7 @@ def _parse_override(override: str) -> tuple[str, str, Any]:
         raise refuse(f"{form}, but names no section and key; {guess}")
     if section not in SECTIONS:
         raise refuse(messages.unknown_section(section))
-    if not value:
-        raise refuse(f'{form}, but has no value; write {name}="" for an empty text')
-    return section, key, _parse_value(value, refuse)
+    return section, key, _parse_value(value, refuse) if value else _REMOVED
 
 
 def _origin(override: str) -> str:

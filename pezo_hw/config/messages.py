@@ -20,6 +20,7 @@ from pezo_hw.config.text import (
     key_name,
     listed,
     one_line,
+    removal,
     requirement,
     show,
 )
@@ -27,6 +28,8 @@ from pezo_hw.errors import PezoError
 
 # A misspelt key is reported before the key that is then missing.
 _FIRST_TYPES = ("extra_forbidden", "union_tag_not_found", "union_tag_invalid")
+# What another kind of source brings about: a key too many, or too few.
+_BY_KIND = ("extra_forbidden", "missing")
 
 
 def problem(error: ValidationError, *, where: str, origins: Mapping[str, str]) -> PezoError:
@@ -77,7 +80,10 @@ def _faults(detail: ErrorDetails) -> list[Fault]:
     model = SECTIONS[section][0]
     if section == "source" and path[1] in _KINDS:
         model = _KINDS[path[1]]
-    return [Fault((f"{section}.{key}",), _key_text(section, key, model, kind, given))]
+    keys = (f"{section}.{key}",)
+    if section == "source" and key in section_keys(section) and kind in _BY_KIND:
+        keys = (*keys, "source.kind")
+    return [Fault(keys, _key_text(section, key, model, kind, given))]
 
 
 def _kind_of(model: type[Section]) -> str:
@@ -138,7 +144,7 @@ def _unknown_key(section: str, key: str, model: type[Section]) -> str:
         mine, other = _kind_of(model), _kind_of(others[0])
         return (
             f'{section}.{key} must be left out for {section}.kind = "{mine}", it is for "{other}"; '
-            f'remove it or set {section}.kind = "{other}"'
+            f'{removal(f"{section}.{key}")} or set {section}.kind = "{other}"'
         )
     own = list(model.model_fields)
     unknown = f"unknown key {section}.{key_name(key)}"

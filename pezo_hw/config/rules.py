@@ -22,7 +22,7 @@ from pezo_hw.config.models import (
     SeededSource,
     section_keys,
 )
-from pezo_hw.config.text import listed, show
+from pezo_hw.config.text import listed, removal, show
 
 MAX_STREAM_BITS = 4096
 """Widest AXI4-Stream: 512 bytes a beat."""
@@ -197,7 +197,7 @@ def _leap(config: Config) -> Iterator[Fault]:
         yield Fault(
             ("source.leap",),
             f"source.leap must go with source.polynomial, not {source.leap} alone; add a "
-            f"polynomial or remove the leap",
+            f"polynomial, or {removal('source.leap')}",
         )
         return
     period = 2**source.bits - 1
@@ -229,7 +229,7 @@ def _exponent(config: Config) -> Iterator[Fault]:
         yield Fault(
             ("scaling.exponent", "scaling.mode"),
             f'scaling.exponent must go with scaling.mode = "constant", not {scaling.exponent} with '
-            f'"{scaling.mode}"; remove it or set the mode to "constant"',
+            f'"{scaling.mode}"; {removal("scaling.exponent")} or set the mode to "constant"',
         )
 
 
@@ -280,13 +280,13 @@ def _signs(config: Config) -> Iterator[Fault]:
         yield Fault(
             ("reuse.signs", "source.kind"),
             f'reuse.signs must be false for source.kind = "{source.kind}", where no lanes share a '
-            "word, not true; remove it",
+            f"word, not true; {removal('reuse.signs')}",
         )
     elif config.core.kind == "zo-step":
         yield Fault(
             ("reuse.signs", "core.kind"),
             'reuse.signs must be false for core.kind = "zo-step", whose lanes have no signs yet, '
-            'not true; remove it, or use core.kind = "perturbation"',
+            f'not true; {removal("reuse.signs")}, or use core.kind = "perturbation"',
         )
     elif lanes > MAX_SIGNS * words:
         yield Fault(

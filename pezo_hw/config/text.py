@@ -62,6 +62,11 @@ def key_name(key: str) -> str:
     return key if bare else show(key)
 
 
+def removal(key: str) -> str:
+    """Return how to get rid of a key, which may be in a file or in a preset: the way out."""
+    return f"remove it (--set {key}=)"
+
+
 def listed(items: Sequence[str], *, last: str = "and") -> str:
     """Return "a, b and c"."""
     if len(items) < 2:

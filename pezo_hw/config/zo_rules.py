@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from pezo_hw.config.fault import Fault
 from pezo_hw.config.models import Config
-from pezo_hw.config.text import listed, requirement, show
+from pezo_hw.config.text import listed, removal, requirement, show
 from pezo_hw.config.widths import nominal_exponent, rounded
 from pezo_hw.errors import PezoError
 
@@ -47,8 +47,8 @@ def _left_out(config: Config) -> Iterator[Fault]:
         if zo.levels:
             yield Fault(
                 ("zo.levels", "zo.update"),
-                f'zo.levels must be left out for zo.update = "dsp", not {zo.levels}; remove it or '
-                f'set zo.update = "zoqo"',
+                f'zo.levels must be left out for zo.update = "dsp", not {zo.levels}; '
+                f'{removal("zo.levels")} or set zo.update = "zoqo"',
             )
         return
     reasons = {
@@ -61,7 +61,7 @@ def _left_out(config: Config) -> Iterator[Fault]:
             yield Fault(
                 (f"zo.{key}", "zo.update"),
                 f'zo.{key} must be left out for zo.update = "zoqo", not {value}, because {reason}; '
-                f"remove it",
+                f"{removal(f'zo.{key}')}",
             )
 
 

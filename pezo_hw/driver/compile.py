@@ -30,12 +30,12 @@ _CXX_FLAGS = (
 _RUNTIME = ("verilated", "verilated_threads")
 
 
-def library(folder: Path, *, cache: Cache | None = None) -> Path:
+def library(folder: Path | str, *, cache: Cache | None = None) -> Path:
     """Return the shared library of a generated folder, compiled unless it is in the cache.
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or str
         Of a step core with ``control.interface = "axi-lite"``.
     cache : Cache, optional
         Default: that of the user.
@@ -46,7 +46,7 @@ def library(folder: Path, *, cache: Cache | None = None) -> Path:
         If the core has no registers, a tool is missing, or a compiler fails.
     """
     cache = cache or Cache()
-    design = Design.read(folder)
+    design = Design.read(Path(folder))
     manifest = json.loads((design.folder / MANIFEST).read_text(encoding="utf-8"))
     ports = {port["name"]: port["width"] for port in manifest["ports"]}
     if "s_axi_awaddr" not in ports:

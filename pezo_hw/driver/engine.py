@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pezo_hw.errors import PezoError
-from pezo_hw.golden.schedules import OFFERED
 from pezo_hw.golden.tensors import Tensor
 from pezo_hw.train import host
 
+from . import arguments
 from .log import PASSES, Log, dither_seed
 from .sweep import Backend, Outcome, Sweep
 
@@ -39,6 +39,11 @@ class Engine:
         Of the stochastic rounding.
     table : sequence of Tensor
         How the core treats each tensor, see `layout`; none: all weights alike.
+
+    Raises
+    ------
+    PezoError
+        For anything that the core cannot take; so do all calls, and change nothing then.
 
     Attributes
     ----------
@@ -74,8 +79,10 @@ class Engine:
     ):
         self.backend = backend
         self.description = backend.description
-        self.weights = self._checked(weights)
-        self.table = tuple(table)
+        seed = arguments.whole("seed", seed)
+        given = arguments.weights(weights, description=self.description)
+        self.weights: NDArray[np.int64] = given.astype(np.int64)
+        self.table = arguments.table(table, description=self.description)
         self._check_table()
         backend.load_table(self.table)
         self.initial = self.weights.copy()
@@ -112,7 +119,7 @@ class Engine:
             In the middle of a step: the perturbation on the weights could not be taken back.
         """
         self._between_steps("start")
-        self.index = index % self.description.period
+        self.index = arguments.whole("start", index) % self.description.period
         self.backend.start(self.index)
         self._sides = None
 
@@ -199,7 +206,10 @@ class Engine:
             C, the coefficient that was used.
         """
         coefficient = host.coefficient_of(
-            loss_plus, loss_minus, rate=lr, description=self.description
+            arguments.real("loss_plus", loss_plus),
+            arguments.real("loss_minus", loss_minus),
+            rate=arguments.real("lr", lr),
+            description=self.description,
         )
         if self.description.schedule != "fused" or self.displacement:
             self.restore_update(coefficient)
@@ -219,12 +229,8 @@ class Engine:
         self.backend.close()
 
     def _sweep(self, command: Sweep) -> Outcome:
-        schedule = self.description.schedule
-        if command.kind not in OFFERED[schedule]:
-            raise PezoError(
-                f"a sweep of kind {command.kind} needs a core generated with zo.schedule = "
-                f'"{command.kind}", but {self.description.name} has "{schedule}"'
-            )
+        # Here as well, as not all backends look.
+        arguments.command(command, description=self.description)
         outcome = self.backend.sweep(command, self.weights)
         self.saturations += outcome.saturations
         self.transfers += 1 + ("weights" in outcome.outputs)
@@ -250,31 +256,9 @@ class Engine:
             )
 
     def _check_table(self) -> None:
-        table, most = self.table, self.description.tensors
-        if len(table) > most:
-            raise PezoError(
-                f"{len(table)} tensors need a core generated with control.tensors = {len(table)}, "
-                f"but {self.description.name} has {most}"
-            )
-        beats = sum(tensor.beats for tensor in table)
-        if table and beats != self.beats:
+        beats = sum(tensor.beats for tensor in self.table)
+        if self.table and beats != self.beats:
             raise PezoError(
                 f"the tensors must add up to the {self.beats} beats of the weights, not {beats}; "
                 "use layout.Layout to place them"
             )
-
-    def _checked(self, weights: NDArray[np.integer]) -> NDArray[np.int64]:
-        array = np.asarray(weights)
-        if array.ndim != 1 or not len(array) or not np.issubdtype(array.dtype, np.integer):
-            raise PezoError(
-                "weights must be integers in one dimension, at least one, not "
-                f"{array.dtype} of shape {array.shape}; use train.host.to_fixed"
-            )
-        limit = self.description.arithmetic.weight_max
-        if array.min() < -limit - 1 or array.max() > limit:
-            raise PezoError(
-                f"weights must be within {-limit - 1} .. {limit} "
-                f"({self.description.arithmetic.weight_bits} bits), not {array.min()} .. "
-                f"{array.max()}"
-            )
-        return array.astype(np.int64)

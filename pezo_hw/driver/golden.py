@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.errors import PezoError
 from pezo_hw.golden.schedules import USED
 from pezo_hw.golden.step import StepCore
 from pezo_hw.golden.tensors import Tensor
 
+from . import arguments
 from .sweep import Description, Outcome, Sweep
 
 if TYPE_CHECKING:
@@ -25,25 +27,36 @@ class GoldenBackend:
     ----------
     config : Config
         A checked configuration of kind ``zo-step``.
+
+    Raises
+    ------
+    PezoError
+        For another kind of core.
     """
 
     def __init__(self, config: Config):
-        self.core = StepCore(config)
+        self.core = StepCore(arguments.step_core(config))
         self.description = Description.of(config, model=self.core.engine)
         self._table: tuple[Tensor, ...] = ()
 
     def load_table(self, table: Sequence[Tensor]) -> None:
         """See `Backend`."""
-        self._table = tuple(table)
+        self._table = arguments.table(table, description=self.description)
 
     def start(self, index: int) -> None:
         """See `Backend`."""
-        self.core.start(index)
+        self.core.start(arguments.whole("a start", index, low=0))
 
     def sweep(self, command: Sweep, weights: NDArray[np.integer]) -> Outcome:
         """See `Backend`."""
+        arguments.command(command, description=self.description)
+        given_weights = arguments.weights(weights, description=self.description)
+        beats = self.description.beats(len(given_weights))
+        wanted = sum(tensor.beats for tensor in self._table)
+        if self._table and beats != wanted:
+            raise PezoError(f"weights must take the {wanted} beats of the table, not {beats}")
         result = self.core.sweep(
-            weights,
+            given_weights,
             kind=command.kind,
             k=command.k,
             coefficient=command.coefficient,

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.tensors import Tensor
 
+from . import arguments
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -34,11 +36,11 @@ class Layout:
     lanes: int
 
     def __post_init__(self) -> None:
-        if not self.sizes or min(self.sizes) < 1 or self.lanes < 1:
-            raise PezoError(
-                f"a layout must have tensors of at least one weight, not {self.sizes} with "
-                f"{self.lanes} lanes"
-            )
+        if not isinstance(self.sizes, tuple) or not self.sizes:
+            raise PezoError(f"a layout must have a tuple of sizes, not {self.sizes!r}")
+        for size in self.sizes:
+            arguments.whole("the size of a tensor in a layout", size, low=1)
+        arguments.whole("lanes", self.lanes, low=1)
 
     @property
     def beats(self) -> tuple[int, ...]:

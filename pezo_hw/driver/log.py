@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.tensors import Tensor
 
+from . import arguments
 from .sweep import Backend, Sweep
 
 PASSES = {"in-place": (1, -2, 1)}
@@ -96,7 +97,7 @@ def replay(
     Raises
     ------
     PezoError
-        If the log is not exact.
+        If the log is not exact, or the core cannot take weights or table.
     """
     if not log.exact:
         raise PezoError(
@@ -105,7 +106,7 @@ def replay(
         )
     description = backend.description
     backend.load_table(table)
-    theta: NDArray[np.int64] = np.array(weights, dtype=np.int64)
+    theta = arguments.weights(weights, description=description).astype(np.int64)
     beats = description.beats(len(theta))
     place: int | None = None
     for index, coefficient, seed in log.entries():

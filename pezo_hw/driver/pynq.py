@@ -174,9 +174,20 @@ def _reset(channel: Any) -> None:
     channel.start()
 
 
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PezoError(
+            f"{folder} must be a folder written by `pezo generate`, but reading its {MANIFEST} "
+            f"gives {type(error).__name__}"
+        ) from None
+    return manifest
+
+
 def open_board(
     overlay: Any,
-    folder: Path,
+    folder: Path | str,
     *,
     core: str,
     dmas: Mapping[str, str],
@@ -188,7 +199,7 @@ def open_board(
     ----------
     overlay : pynq.Overlay or str
         An overlay that is loaded, or the name of a bitstream.
-    folder : Path
+    folder : Path or str
         The generated folder of the core, of which only the manifest is read.
     core : str
         Name of the core's IP in the block design.
@@ -211,7 +222,7 @@ def open_board(
         ) from None
     if isinstance(overlay, str):
         overlay = pynq.Overlay(overlay)
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    manifest = _manifest(Path(folder))
     found = {}
     for name in (core, *dmas.values()):
         try:

@@ -14,6 +14,7 @@ from pezo_hw.golden.schedules import KINDS, USED
 from pezo_hw.golden.tensors import Tensor
 from pezo_hw.registers import RegisterMap
 
+from . import arguments
 from .sweep import Description, Outcome, Sweep
 
 MAGIC = 0x4F5A4550
@@ -112,6 +113,7 @@ class RegisterBackend:
 
     def start(self, index: int) -> None:
         """See `Backend`."""
+        index = arguments.whole("a start", index, low=0) % self.description.period
         self._wait("busy", 0)
         self.write("START_INDEX", group=index)
         self.write("CONTROL", start=1)
@@ -120,10 +122,7 @@ class RegisterBackend:
 
     def load_table(self, table: Sequence[Tensor]) -> None:
         """See `Backend`."""
-        if len(table) > self.description.tensors:
-            raise PezoError(
-                f"the table must have at most {self.description.tensors} tensors, not {len(table)}"
-            )
+        table = arguments.table(table, description=self.description)
         self._tensors = len(table)
         self._table_beats = sum(tensor.beats for tensor in table)
         if "TENSOR_COUNT" not in self.registers:
@@ -141,12 +140,18 @@ class RegisterBackend:
     def sweep(self, command: Sweep, weights: NDArray[np.integer]) -> Outcome:
         """See `Backend`."""
         description = self.description
+        arguments.command(command, description=description)
+        weights = arguments.weights(weights, description=description)
         beats = description.beats(len(weights))
         if self._tensors and beats != self._table_beats:
             raise PezoError(
                 f"weights must take the {self._table_beats} beats of the table, not {beats}"
             )
-        fields = {"kind": KINDS.index(command.kind), "k": command.k, "capture": command.capture}
+        fields = {
+            "kind": KINDS.index(command.kind),
+            "k": command.k,
+            "capture": command.capture,
+        }
         if command.capture_b:
             fields["capture_b"] = 1
         self.write("SWEEP", **fields)

@@ -15,6 +15,7 @@ from pezo_hw.registers import RegisterMap
 from pezo_hw.simulate.cache import Cache
 from pezo_hw.simulate.design import MANIFEST
 
+from . import arguments
 from . import compile as compiling
 from .registers import RegisterBackend
 from .sweep import Description
@@ -40,6 +41,7 @@ class RtlBus:
     """
 
     def __init__(self, library: Path, *, seed: int = 1, stalls: tuple[float, float] = (0.0, 0.0)):
+        seed = arguments.whole("seed", seed, low=0, high=(1 << 32) - 1)
         self._library = _declared(ctypes.CDLL(str(library)))
         self._core: int | None = self._library.sim_open(seed)
         self.stall(*stalls)
@@ -68,11 +70,20 @@ class RtlBus:
 
     def stall(self, sender: float, receiver: float) -> None:
         """Set the shares of clocks in which no beat is offered, and in which none is taken."""
-        self._library.sim_stalls(self.handle, round(256 * sender), round(256 * receiver))
+        shares = []
+        for name, share in (("sender", sender), ("receiver", receiver)):
+            # In the last of 256 clocks something moves, or no stream would end.
+            if not 0 <= arguments.real(f"the stalls of the {name}", share) < 1:
+                raise PezoError(
+                    f"the stalls of the {name} must be a share of the clocks from 0 to less than "
+                    f"1, not {share}"
+                )
+            shares.append(min(255, round(256 * share)))
+        self._library.sim_stalls(self.handle, *shares)
 
     def idle(self, clocks: int) -> None:
         """Let clocks pass."""
-        self._library.sim_idle(self.handle, clocks)
+        self._library.sim_idle(self.handle, arguments.whole("clocks", clocks, low=0))
 
     def read(self, address: int) -> int:
         """See `Bus`."""
@@ -133,7 +144,7 @@ class RtlBus:
 
 
 def open_folder(
-    folder: Path,
+    folder: Path | str,
     *,
     cache: Cache | None = None,
     seed: int = 1,
@@ -143,13 +154,19 @@ def open_folder(
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or str
         Of a step core with ``control.interface = "axi-lite"``.
     cache : Cache, optional
         Default: that of the user.
     seed, stalls
         See `RtlBus`.
+
+    Raises
+    ------
+    PezoError
+        If it is no such folder, or cannot be compiled.
     """
+    folder = Path(folder)
     library = compiling.library(folder, cache=cache)
     manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     bus = RtlBus(library, seed=seed, stalls=stalls)
@@ -160,24 +177,27 @@ def open_folder(
     )
 
 
+def driven(config: Config) -> Config:
+    """Return a configuration that can be driven: its interface becomes AXI4-Lite."""
+    control = arguments.step_core(config).control
+    assert control is not None
+    return config.model_copy(
+        update={"control": control.model_copy(update={"interface": "axi-lite"})}
+    )
+
+
 def open_rtl(
     config: Config, *, cache: Cache | None = None, seed: int = 1, where: str = "configuration"
 ) -> RegisterBackend:
-    """Return the backend of a configuration: generate, compile, open.
-
-    Its interface becomes AXI4-Lite, if it is another.
-    """
+    """Return the backend of a configuration as `driven` makes it: generate, compile, open."""
     # Here and not at the top: these bring Amaranth.
     from pezo_hw.export import folder
     from pezo_hw.export.rtl import build
     from pezo_hw.synth.boards import of
 
-    assert config.control is not None
-    driven = config.model_copy(
-        update={"control": config.control.model_copy(update={"interface": "axi-lite"})}
-    )
-    core = build(driven, where=where)
-    with folder.temporary(core, board=of(driven, where=where)) as place:
+    config = driven(config)
+    core = build(config, where=where)
+    with folder.temporary(core, board=of(config, where=where)) as place:
         return open_folder(place, cache=cache, seed=seed)
 
 
@@ -200,7 +220,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
             [handle, ctypes.c_char_p, u64, ctypes.c_void_p, ctypes.c_void_p, u64],
         ),
     }
-    for name, (result, arguments) in types.items():
+    for name, (result, parameters) in types.items():
         function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
+        function.restype, function.argtypes = result, parameters
     return library

@@ -48,7 +48,7 @@ def save(
     Raises
     ------
     PezoError
-        While the weights carry a perturbation.
+        While the weights carry a perturbation, and if the file cannot be written.
     """
     if engine.displacement:
         raise PezoError(
@@ -70,11 +70,15 @@ def save(
         "under_way": {"passes": engine.passes, "limited": engine.pass_limited},
         "extra": dict(extra or {}),
     }
+    try:
+        text = json.dumps(meta)
+    except (TypeError, ValueError) as error:
+        raise PezoError(f"extra of a state must be what JSON can hold, but: {error}") from None
     buffer = io.BytesIO()
     np.savez(
         buffer,
         allow_pickle=False,
-        meta=np.array(json.dumps(meta)),
+        meta=np.array(text),
         weights=engine.weights,
         initial=engine.initial,
         indices=np.array(log.indices, dtype=np.int64),
@@ -183,8 +187,26 @@ class State:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that any reader, at any moment, finds the old or the new one whole."""
+    """Write a file so that any reader, at any moment, finds the old or the new one whole.
+
+    Raises
+    ------
+    PezoError
+        If it cannot be written; what is there stays.
+    """
     path = Path(path)
+    try:
+        _write(path, content)
+    except OSError as error:
+        if not path.parent.is_dir():
+            raise PezoError(
+                f"{path}: the folder {path.parent} must exist to write there; create it first"
+            ) from None
+        reason = (error.strerror or str(error)).lower()
+        raise PezoError(f"{path} must be writable, but: {reason}; choose another place") from None
+
+
+def _write(path: Path, content: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from pezo_hw.golden.step import Arithmetic
 from pezo_hw.golden.tensors import Tensor
 
+from . import arguments
+
 if TYPE_CHECKING:
     from pezo_hw.config import Config
     from pezo_hw.golden.engine import AnyEngine
@@ -159,9 +161,8 @@ class Description:
     def _of(cls, config: Config, *, leftover: float, period: int) -> Description:
         from pezo_hw.config import SeededSource
 
-        zo, weights = config.zo, config.weights
-        if zo is None or weights is None:
-            raise ValueError("a driver needs a core of kind zo-step")
+        zo, weights = arguments.step_core(config).zo, config.weights
+        assert zo is not None and weights is not None
         seeded = isinstance(config.source, SeededSource)
         arithmetic = Arithmetic.of(config)
         assert config.control is not None
@@ -193,7 +194,7 @@ class Description:
 
     def beats(self, weights: int) -> int:
         """Return the beats that a number of weights takes."""
-        return -(-weights // self.lanes)
+        return -(-arguments.whole("a number of weights", weights, low=1) // self.lanes)
 
     def spread_beats(self, weights: int) -> int:
         """Return the fewest beats for a number of weights after which steps begin at every group.

@@ -4,8 +4,6 @@ from amaranth import Module, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from pezo_hw.golden import dither
-
 LENGTH_BITS = 32
 COUNTER_BITS = 32
 
@@ -62,7 +60,7 @@ def command_signature(
     table_field : In(1)
         0: its beats; 1: its settings, see `golden.tensors`.
     table_data : In(32)
-        What is written.
+        What is written; 0 beats count as 1, as every entry has before it is written.
     busy : Out(1)
         A sweep, a walk to `start_index` or a flush is under way.
     sweeping : Out(1)
@@ -149,7 +147,8 @@ class Control(wiring.Component):
 
     Restore the source, mix the dither's seed, issue the groups, wait for the last beat.
 
-    Latency: 17 clocks from `go` until groups and beats are taken, the same for every sweep.
+    Latency: `mixing` and 1 clocks from `go` until groups and beats are taken, the same for every
+    sweep.
 
     Parameters
     ----------
@@ -159,6 +158,8 @@ class Control(wiring.Component):
         The one that `command` is for.
     saturated_bits : int
         Width of `saturated`.
+    mixing : int
+        Clocks in which the dither's seed is mixed; 0: there is no dither.
 
     Members
     -------
@@ -197,12 +198,17 @@ class Control(wiring.Component):
         The sweep uses this output.
     """
 
-    LATENCY = 1 + dither.WARM_UP
+    LATENCY = 1
 
     def __init__(
-        self, command: wiring.Signature, *, saturated_bits: int, schedule: str = "in-place"
+        self,
+        command: wiring.Signature,
+        *,
+        saturated_bits: int,
+        mixing: int,
+        schedule: str = "in-place",
     ):
-        self._schedule = schedule
+        self._schedule, self._mixing = schedule, mixing
         super().__init__(
             {
                 "command": Out(command),
@@ -247,7 +253,7 @@ class Control(wiring.Component):
             m.d.sync += flushed.eq(1)
 
         accept = Signal()
-        mixed = Signal(range(dither.WARM_UP))
+        mixed = Signal(range(self._mixing))
         issuing = Signal()
         m.d.comb += [
             self.restore.eq(accept),
@@ -260,17 +266,22 @@ class Control(wiring.Component):
                 m.d.comb += accept.eq(command.go & ~self.source_busy & ~command.flush)
                 with m.If(accept):
                     self._accept(m)
-                    m.d.sync += mixed.eq(0)
-                    m.next = "mix"
-            with m.State("mix"):
-                m.d.comb += self.mix.eq(1)
-                m.d.sync += mixed.eq(mixed + 1)
-                with m.If(command.abort):
-                    m.d.sync += command.aborted.eq(1)
-                    m.next = "drain"
-                with m.Elif(mixed == dither.WARM_UP - 1):
-                    m.d.sync += issuing.eq(1)
-                    m.next = "run"
+                    if self._mixing:
+                        m.d.sync += mixed.eq(0)
+                        m.next = "mix"
+                    else:
+                        m.d.sync += issuing.eq(1)
+                        m.next = "run"
+            if self._mixing:
+                with m.State("mix"):
+                    m.d.comb += self.mix.eq(1)
+                    m.d.sync += mixed.eq(mixed + 1)
+                    with m.If(command.abort):
+                        m.d.sync += command.aborted.eq(1)
+                        m.next = "drain"
+                    with m.Elif(mixed == self._mixing - 1):
+                        m.d.sync += issuing.eq(1)
+                        m.next = "run"
             with m.State("run"):
                 m.d.comb += self.run.eq(1)
                 with m.If(self.taken & (self.tlast | self.final)):

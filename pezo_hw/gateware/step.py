@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from pezo_hw.config import Config
-from pezo_hw.golden import schedules
+from pezo_hw.golden import dither, schedules
 from pezo_hw.golden.engine import AnyEngine
 from pezo_hw.golden.step import Arithmetic
 
@@ -37,7 +37,7 @@ class StepCore(wiring.Component):
     """theta' = sat(theta + k p - d) on a stream of weights, `lanes` a beat.
 
     The changes are computed ahead of the weights, so a sweep of B beats takes B clocks plus a
-    latency of about 25 clocks when no side stalls.
+    latency of about 25 clocks when no side stalls, of about 10 without a dither.
 
     Parameters
     ----------
@@ -86,6 +86,8 @@ class StepCore(wiring.Component):
             shape = self._second.p_shape
             self._plus_path = Lanes(lanes, bits=bits, change=shape, adds=True)
             self._minus_path = Lanes(lanes, bits=bits, change=shape)
+        # Only a rounding by chance has a seed to mix.
+        self._mixing = 0 if arithmetic.levels else dither.WARM_UP
         self._command = command_signature(
             coefficient_bits=arithmetic.coefficient_bits,
             index_bits=model.index_bits,
@@ -102,8 +104,10 @@ class StepCore(wiring.Component):
 
         By the kind of sweep.
         """
-        # A source that expands a seed may take longer than the control.
-        ready = max(Control.LATENCY, self._model.restore_clocks)
+        # A source that expands a seed may take longer than the control, and without a dither to mix
+        # all others and the table do.
+        settings = TensorTable.LATENCY if self._tensors else 0
+        ready = max(Control.LATENCY + self._mixing, self._model.restore_clocks, settings)
         # Without the 1, the last beat would count twice: as a beat and as the one that drains.
         common = ready + self._word_path.latency + self._lane_path.drain - 1
         tally = int("minus" in self._outputs)
@@ -130,7 +134,10 @@ class StepCore(wiring.Component):
             sets.append(self._minus_path)
         empty, saturated = self._count(m, sets)
         m.submodules.control = control = Control(
-            self._command, saturated_bits=len(saturated), schedule=self._schedule
+            self._command,
+            saturated_bits=len(saturated),
+            mixing=self._mixing,
+            schedule=self._schedule,
         )
         wiring.connect(m, wiring.flipped(self.command), control.command)
         m.d.comb += [control.empty.eq(empty), control.saturated.eq(saturated)]

@@ -118,9 +118,12 @@ class StepRegisters(wiring.Component):
             "length_zero": tried & no_length,
             "kind_unsupported": tried & no_kind,
             "start_while_busy": refused | registers.START_INDEX.refused,
-            "table_while_busy": self._table(m, registers),
+            "table_while_busy": Const(0),
             **{name: command.done & getattr(command, name) for name in _ENDS},
         }
+        if self._tensors:
+            no_beats, causes["table_while_busy"] = self._table(m, registers)
+            causes["length_zero"] |= no_beats
         for name, cause in causes.items():
             m.d.comb += getattr(registers.ERROR, name).eq(cause)
         status = registers.IRQ_STATUS
@@ -143,19 +146,22 @@ class StepRegisters(wiring.Component):
         ]
         return no_length, no_kind
 
-    def _table(self, m: Module, registers: Any) -> Value:
-        """Connect the tensor table; return whether a write to it is refused."""
-        if not self._tensors:
-            return Const(0)
+    def _table(self, m: Module, registers: Any) -> tuple[Value, Value]:
+        """Connect the table, and return whether a write to it has 0 beats or comes in a sweep.
+
+        Either is refused.
+        """
         command, beats, settings = self.command, registers.TENSOR_BEATS, registers.TENSOR_SETTINGS
         write = beats.write | settings.write
+        no_beats = Signal()
         m.d.comb += [
-            command.table_write.eq(write & ~command.sweeping),
+            no_beats.eq(beats.write & ~beats.data.any()),
+            command.table_write.eq(write & ~command.sweeping & ~no_beats),
             command.table_index.eq(settings.index),
             command.table_field.eq(settings.write),
             command.table_data.eq(settings.data),
         ]
-        return write & command.sweeping
+        return no_beats, write & command.sweeping
 
 
 def _any(conditions: Any) -> Value:

@@ -97,7 +97,7 @@ class TensorTable(wiring.Component):
     write : In(1)
         Write a field of an entry, for sweeps that are loaded two clocks later or more.
     index, field, data : In
-        Which entry; 0 for its beats, 1 for its settings; the value.
+        Which entry; 0 for its beats, 1 for its settings; the value. 0 beats count as 1.
     load : In(1)
         Begin a sweep.
     count : In(7)
@@ -109,6 +109,8 @@ class TensorTable(wiring.Component):
     settings : Out(stream.Signature(format.layout))
         For each group; `last` with the last one of the sweep.
     """
+
+    LATENCY = 6
 
     def __init__(self, format: Format):  # noqa: A002
         self._format = format
@@ -141,7 +143,9 @@ class TensorTable(wiring.Component):
         kept = Cat(self.data[first : first + bits] for _, first, bits in _FIELDS)
         results = []
         for field, (name, written) in enumerate((("lengths", self.data), ("choices", kept))):
-            memory = Memory(shape=unsigned(len(written)), depth=MOST, init=[])
+            # No entry has 0 beats, also none that was never written.
+            init = [1] * MOST if name == "lengths" else []
+            memory = Memory(shape=unsigned(len(written)), depth=MOST, init=init)
             m.submodules[name] = memory
             port, read = memory.write_port(), memory.read_port(domain="comb")
             m.d.comb += [
@@ -193,13 +197,18 @@ class TensorTable(wiring.Component):
             ]
         with m.Elif(enters):
             m.d.sync += next_valid.eq(0)
-        # A sweep without the table is one entry, which comes with the command.
+        # A sweep without the table is one entry, which comes with the command. It waits a clock, as
+        # one of the table does, so that all sweeps take as long.
+        alone = Signal()
+        m.d.sync += alone.eq(self.load & ~self.count.any())
+        with m.If(alone):
+            m.d.sync += next_valid.eq(1)
         with m.If(self.load):
             m.d.sync += [
                 valid.eq(0),
                 address.eq(0),
                 ahead.eq(self.count),
-                next_valid.eq(~self.count.any()),
+                next_valid.eq(0),
                 next_beats.eq(self.beats),
                 next_settings.eq(0),
                 next_final.eq(1),

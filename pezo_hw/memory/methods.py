@@ -83,14 +83,33 @@ class Usage:
         return self.parameters + self.gradients + self.activations + self.random
 
 
-def usage(shape: Shape, options: Options) -> Usage:
-    """Return the bytes of a step."""
-    size = options.bytes
+def check(shape: Shape, options: Options) -> None:
+    """Refuse options that a model of this shape cannot be trained with.
+
+    Raises
+    ------
+    PezoError
+        If more layers are asked for than there are, or adapters larger than what they adapt.
+    """
     for name in ("kept", "segment"):
         if getattr(options, name) > shape.layers:
             raise PezoError(
-                f"{name} must be at most the {shape.layers} layers, not {getattr(options, name)}"
+                f"{name} must be at most the {shape.layers} layers, not {getattr(options, name)}; "
+                f"use {shape.layers} or less"
             )
+    inputs, outputs = min(shape.matrices, key=min)
+    most = min(inputs, outputs)
+    if options.method == "mezo-lora" and options.rank > most:
+        raise PezoError(
+            f"rank must be at most {most}, the smaller side of the layer of {inputs} inputs and "
+            f"{outputs} outputs, not {options.rank}; use {most} or less"
+        )
+
+
+def usage(shape: Shape, options: Options) -> Usage:
+    """Return the bytes of a step; see `check` for what is refused."""
+    check(shape, options)
+    size = options.bytes
     parameters = trained = shape.parameters
     if options.method == "mezo-lora":
         trained = shape.adapter_parameters(options.rank)

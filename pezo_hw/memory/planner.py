@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from .methods import Options, usage
+from pezo_hw.errors import PezoError
+
+from .methods import Options, check, usage
 from .models import MODELS, Shape
 
 # Units of `family` beyond which no budget is looked at.
@@ -33,11 +35,13 @@ def largest(budget: float, options: Options) -> Shape | None:
     low, high = 0, _MOST_UNITS
     while low < high:
         middle = (low + high + 1) // 2
-        if usage(family(middle), options).total <= budget:
+        shape = family(middle)
+        # A model that is too small for the options is none of those that are too large.
+        if not _possible(shape, options) or usage(shape, options).total <= budget:
             low = middle
         else:
             high = middle - 1
-    return family(low) if low else None
+    return family(low) if low and _possible(family(low), options) else None
 
 
 def largest_model(budget: float, options: Options) -> str | None:
@@ -45,9 +49,17 @@ def largest_model(budget: float, options: Options) -> str | None:
     fitting = [
         (shape.parameters, name)
         for name, shape in MODELS.items()
-        if usage(shape, options).total <= budget
+        if _possible(shape, options) and usage(shape, options).total <= budget
     ]
     return max(fitting)[1] if fitting else None
+
+
+def _possible(shape: Shape, options: Options) -> bool:
+    try:
+        check(shape, options)
+    except PezoError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

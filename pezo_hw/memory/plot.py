@@ -1,11 +1,12 @@
-"""How many times the memory of MeZO back-propagation takes, over the context, as PNG."""
+"""How many times the memory of MeZO back-propagation takes, over the context, as PNG or SVG."""
 
 from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
-from pezo_hw.plotting import require
+from pezo_hw.plotting import format_of, require
 
 from .methods import Options
 from .models import Shape
@@ -31,8 +32,28 @@ def curves(shape: Shape, options: Options) -> dict[str, list[float]]:
     return found
 
 
-def draw(shape: Shape, options: Options, *, title: str) -> bytes:
+def check_target(path: Path) -> None:
+    """Refuse what cannot be drawn, before the work is done.
+
+    Raises
+    ------
+    PezoError
+        If the name's suffix is of no format that is drawn, or matplotlib is missing.
+    """
+    format_of(path, option="--plot")
+    require(option="--plot")
+
+
+def draw(shape: Shape, options: Options, *, title: str, kind: str = "png") -> bytes:
     """Return the plot; the same bytes for the same arguments.
+
+    Parameters
+    ----------
+    shape : Shape
+    options : Options
+    title : str
+    kind : str
+        One of `pezo_hw.plotting.FORMATS`.
 
     Raises
     ------
@@ -44,7 +65,8 @@ def draw(shape: Shape, options: Options, *, title: str) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(mpl.rcParamsDefault):
+    # Identifiers in an SVG are random without a salt, and metadata has the date.
+    with mpl.rc_context(dict(mpl.rcParamsDefault) | {"svg.hashsalt": "memory"}):
         figure = Figure(figsize=(7, 4), layout="constrained", dpi=100)
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
@@ -58,5 +80,6 @@ def draw(shape: Shape, options: Options, *, title: str) -> bytes:
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
         buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", metadata={"Software": None})
+        metadata = {"Software": None} if kind == "png" else {"Date": None, "Creator": None}
+        figure.savefig(buffer, format=kind, metadata=metadata)
     return buffer.getvalue()

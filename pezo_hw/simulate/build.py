@@ -38,6 +38,8 @@ _WAVE_FLAGS = ("--trace-vcd",)
 # -O1: twice the speed of -O0 for a second more of compiling; -O2 takes longer than it saves.
 _CXX_FLAGS = ("-std=c++17", "-O1", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0")
 UNOPTIMISED = '#pragma GCC optimize ("O0")'
+# What every design includes first, which takes as long to read as a small design to compile.
+_HEADERS = '#include "verilated.h"\n#include "verilated_vpi.h"\n'
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_threads", "verilated_vcd_c", "verilated_vpi")
 
 # Writes the waves of an Icarus run, if the run asks for them.
@@ -95,14 +97,25 @@ def build_verilator(design: Design, *, waves: bool, cache: Cache) -> Path:
         unit = folder / "all.cpp"
         unit.write_text(one_unit(folder / "cpp", main))
         binary = folder / "simulation"
-        trace = [f"-DVM_TRACE={int(waves)}", f"-DVM_TRACE_VCD={int(waves)}"]
         # No run path: the run sets LD_LIBRARY_PATH, so that the binary suits any environment.
         libraries = [f"-L{cocotb_tools.config.libs_dir}", "-lcocotbvpi_verilator", "-lpthread"]
-        command = [compiler, *_CXX_FLAGS, *trace, *_includes(verilator), f"-I{folder / 'cpp'}"]
+        command = [
+            compiler,
+            *_CXX_FLAGS,
+            *_trace(waves=waves),
+            *_includes(verilator),
+            f"-I{folder / 'cpp'}",
+        ]
+        if headers is not None:
+            (folder / "headers.h").write_text(_HEADERS)
+            (folder / "headers.h.gch").symlink_to(headers)
+            command += ["-include", "headers.h"]
         _compile([*command, "-o", str(binary), str(unit), str(runtime), *libraries], cwd=folder)
         return binary
 
     runtime = build_runtime(cache=cache)
+    # With the options of waves it would be another one, and those are rarely built.
+    headers = None if waves else _precompiled(cache=cache)
     contents = _contents(design.waivers) + _contents(design.sources)
     cocotb = metadata.version("cocotb")
     key = digest(
@@ -152,6 +165,26 @@ def build_runtime(*, cache: Cache) -> Path:
     )
 
 
+def _precompiled(*, cache: Cache) -> Path:
+    """Return the precompiled headers of designs without waves.
+
+    A compiler that cannot use them reads the headers themselves.
+    """
+    verilator = tools.verilator()
+    compiler = str(tools.require("g++")["g++"])
+    identity = _output([compiler, "-dumpfullversion", "-dumpmachine"])
+
+    def make(folder: Path) -> Path:
+        source, result = folder / "headers.h", folder / "headers.h.gch"
+        source.write_text(_HEADERS)
+        flags = [*_CXX_FLAGS, *_trace(waves=False), *_includes(verilator)]
+        _compile([compiler, *flags, "-x", "c++-header", str(source), "-o", str(result)], cwd=folder)
+        return result
+
+    parts = ("headers", "verilator", verilator.version, identity, *_CXX_FLAGS, _HEADERS)
+    return cache.get(digest(parts), make)
+
+
 def build_icarus(design: Design, *, waves: bool, cache: Cache) -> Path:
     """Return an Icarus Verilog simulation; see `build_verilator`."""
     icarus = tools.icarus()
@@ -191,6 +224,10 @@ def _compile_runtime(folder: Path, *, compiler: str, verilator: tools.Verilator)
     result = folder / "runtime.o"
     _compile([compiler, "-r", "-o", str(result), *map(str, objects)], cwd=folder)
     return result
+
+
+def _trace(*, waves: bool) -> list[str]:
+    return [f"-DVM_TRACE={int(waves)}", f"-DVM_TRACE_VCD={int(waves)}"]
 
 
 def _includes(verilator: tools.Verilator) -> list[str]:

@@ -11,12 +11,13 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pezo_hw.errors import PezoError
 from pezo_hw.simulate.design import Design
+from pezo_hw.simulate.places import Places
 from pezo_hw.synth.yosys import run_script
 
 __all__ = ["SELECTED", "Mutation", "insert", "select"]
@@ -37,6 +38,13 @@ _WAIVE_ALL = "\n".join(
 )
 
 
+# Types of cells, without what is said of enables, of which some inputs act bit by bit; and on what.
+_BITWISE: Mapping[str, Mapping[str, str]] = {
+    **{kind: {"A": "Y", "B": "Y"} for kind in ("and", "or", "xor", "xnor", "not", "mux", "pmux")},
+    **{kind: {"D": "Q"} for kind in ("dff", "sdff", "sdffc")},
+}
+
+
 @dataclass(frozen=True)
 class Mutation:
     """One fault.
@@ -49,8 +57,10 @@ class Mutation:
         ``inv``, ``const0``, ``const1``, ``cnot0`` or ``cnot1``, see ``help mutate`` of Yosys.
     cell, port, bit : str, str, int
         Where it is.
-    wire : str
-        A wire that is connected there, as far as Yosys knows one.
+    control : int or None
+        With ``cnot0`` and ``cnot1``: the bit of the port at whose value this one is inverted.
+    place : str
+        Where that is, in words that outlast another numbering; see `Places`.
     """
 
     number: int
@@ -58,11 +68,17 @@ class Mutation:
     cell: str
     port: str
     bit: int
-    wire: str
+    control: int | None = None
+    place: str = ""
+
+    @property
+    def what(self) -> str:
+        """What is changed where."""
+        by = "" if self.control is None else f" by bit {self.control}"
+        return f"{self.mode}{by} at {self.place}"
 
     def __str__(self) -> str:
-        place = self.wire or f"{self.cell}.{self.port}[{self.bit}]"
-        return f"{self.number}: {self.mode} at {place}"
+        return f"{self.number}: {self.what}"
 
 
 def insert(folder: Path, target: Path, *, count: int, seed: int = 1) -> list[Mutation]:
@@ -121,7 +137,9 @@ def insert(folder: Path, target: Path, *, count: int, seed: int = 1) -> list[Mut
     _connect(wrapper, core=core)
     for waiver in design.waivers:
         waiver.write_text(_WAIVE_ALL, encoding="utf-8")
-    return [_parse(command) for command in commands]
+    places = Places(netlist)
+    found = [_parse(command) for command in commands]
+    return [replace(one, place=places.of(one.cell, one.port, one.bit)) for one in found]
 
 
 def select(folder: Path, number: int) -> None:
@@ -146,18 +164,28 @@ def _connect(wrapper: Path, *, core: str) -> None:
 def _changes(command: str, netlist: Mapping[str, Any]) -> bool:
     """Return whether a mutant changes the logic at all.
 
-    Not if it makes a bit constant that is so already, or changes one that nothing needs, or the
-    edge of a clock, at which a bench that writes between edges sees no difference.
+    Not if it makes a bit constant that is so already, or changes one that nothing needs, or one
+    that another outweighs whenever it is changed, or the edge of a clock, at which a bench that
+    writes between edges sees no difference.
     """
     mutation = _parse(f"{command} -ctrl {_SELECT} {_BITS} 0")
     cell = netlist["cells"][mutation.cell]
     bit = cell["connections"][mutation.port][mutation.bit]
     if mutation.port == "CLK" or mutation.port.endswith("_CLK"):
         return False
+    if mutation.mode == _hidden(cell, mutation):
+        return False
     if isinstance(bit, str):
         return mutation.mode == {"0": "const1", "1": "const0"}.get(bit) or mutation.mode == "inv"
     if cell["port_directions"][mutation.port] == "input":
-        return True
+        output = _BITWISE.get(cell["type"].removeprefix("$").removesuffix("e"), {})
+        if mutation.port not in output:
+            return True
+        # This one acts on a single bit of what comes out.
+        bits = cell["connections"][output[mutation.port]]
+        if len(cell["connections"][mutation.port]) % len(bits):
+            return True
+        bit = bits[mutation.bit % len(bits)]
     used = any(
         bit in bits
         for other in netlist["cells"].values()
@@ -169,6 +197,25 @@ def _changes(command: str, netlist: Mapping[str, Any]) -> bool:
     )
 
 
+def _hidden(cell: Mapping[str, Any], mutation: Mutation) -> str | None:
+    """Return the mode, if any, in which the bit that inverts the other decides what comes out."""
+    if mutation.control is None:
+        return None
+    by = cell["connections"][mutation.port][mutation.control]
+    if isinstance(by, str):
+        return {"0": "cnot1", "1": "cnot0"}.get(by)
+    if cell["type"] in ("$reduce_or", "$reduce_bool", "$logic_not"):
+        return "cnot1"
+    if cell["type"] == "$reduce_and":
+        return "cnot0"
+    if cell["type"] in ("$eq", "$ne"):
+        other = cell["connections"]["B" if mutation.port == "A" else "A"]
+        if mutation.control < len(other):
+            # It differs already where it is not the bit that is wanted.
+            return {"0": "cnot1", "1": "cnot0"}.get(other[mutation.control])
+    return None
+
+
 def _parse(command: str) -> Mutation:
     def value(option: str) -> str:
         found = re.search(rf" -{option} (\S+)", command)
@@ -177,12 +224,12 @@ def _parse(command: str) -> Mutation:
     number = re.search(rf" -ctrl {_SELECT} {_BITS} (\d+)", command)
     if number is None:
         raise PezoError(f"Yosys must list mutants with a number each, but wrote: {command}")
-    wire = value("wire")
+    mode = value("mode")
     return Mutation(
         number=int(number[1]),
-        mode=value("mode"),
+        mode=mode,
         cell=value("cell"),
         port=value("port"),
         bit=int(value("portbit") or 0),
-        wire=f"{wire}[{value('wirebit') or 0}]" if wire else "",
+        control=int(value("ctrlbit") or 0) if mode.startswith("cnot") else None,
     )

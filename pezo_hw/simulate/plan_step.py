@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pezo_hw.config import Config
+from pezo_hw.golden import dither
 from pezo_hw.golden.schedules import KINDS, OFFERED, USED
 from pezo_hw.golden.step import StepCore
 from pezo_hw.golden.tensors import Tensor
@@ -24,6 +26,12 @@ class Sweeps:
         Of kind ``zo-step``.
     seed : int
         Of the random weights and commands.
+
+    Attributes
+    ----------
+    patient : int
+        Sweeps, from the first on, that are put through sinks whose ready waits for valid as well;
+        0: all.
     """
 
     def __init__(self, config: Config, *, seed: int):
@@ -32,6 +40,7 @@ class Sweeps:
         self.core = StepCore(config)
         self.rng = np.random.default_rng(seed)
         self.lanes = self.core.engine.lane_count
+        self.patient = 0
         self._sweeps: list[dict[str, Any]] = []
         self._weights: list[NDArray[np.int64]] = []
         self._results: list[NDArray[np.int64]] = []
@@ -66,7 +75,8 @@ class Sweeps:
         **special
             For the bench: ``early``, beats that are missing behind an early TLAST; ``late``, no
             TLAST with the last beat; ``extra``, beats behind it that are flushed; ``reset`` and
-            ``abort``, beats that have come when it is given.
+            ``abort``, beats that have come when it is given, after 0 with ``clocks`` to wait for;
+            or for an abort "last" and "behind", with the last beat and behind it.
         """
         if dither_seed is None:
             dither_seed = int(self.rng.integers(1 << 32))
@@ -82,6 +92,9 @@ class Sweeps:
         }
         if "abort" in special:
             special["limited"] = self._limited(weights, commands)
+        entries = [[tensor.beats, tensor.settings] for tensor in table]
+        if table:
+            entries[-1][0] += special.get("early", 0)
         result = self.core.sweep(weights, capture=capture, capture_b=capture_b, **commands)
         if "reset" in special:
             self.core.start(self.core.engine.reset_index)
@@ -98,7 +111,7 @@ class Sweeps:
                 "saturations": result.saturations,
                 "kind": KINDS.index(kind),
                 "capture_b": int(capture_b),
-                "table": [[tensor.beats, tensor.settings] for tensor in table],
+                "table": entries,
                 "outputs": USED[kind],
                 **special,
             }
@@ -111,9 +124,21 @@ class Sweeps:
         """Return the saturations of the first beats of a sweep without a table: of 0, 1, ..."""
         counts = [
             self.core.sweep(weights[: beats * self.lanes], **commands).saturations
-            for beats in range(1, -(-len(weights) // self.lanes))
+            for beats in range(1, 1 - (-len(weights) // self.lanes))
         ]
         return [0, *counts]
+
+    def be_patient(self) -> None:
+        """Put the sweeps so far through patient sinks as well, and no more."""
+        self.patient = len(self._sweeps)
+
+    def limited_weights(self, count: int, *, output: str, **commands: Any) -> NDArray[np.int64]:
+        """Return weights that a sweep takes beyond the limit, each that it changes on an output."""
+        zero = np.zeros(count, dtype=np.int64)
+        changes = getattr(self.core.sweep(zero, **commands), output)
+        top = self.core.arithmetic.weight_max
+        weights: NDArray[np.int64] = np.where(changes > 0, top, -top - 1)
+        return weights
 
     def random_weights(self, count: int, *, margin: int = 0) -> NDArray[np.int64]:
         """Return weights of the whole range less a margin, one in eight at its very ends."""
@@ -137,7 +162,7 @@ class Sweeps:
         return Plan(
             bench=self._bench,
             tests=("sweeps", "patient_sink"),
-            parameters={"sweeps": self._sweeps},
+            parameters={"sweeps": self._sweeps, "patient": self.patient or len(self._sweeps)},
             arrays={
                 "weights": np.concatenate(self._weights).astype(kind),
                 "results": np.concatenate(self._results).astype(kind),
@@ -165,22 +190,36 @@ _STALLS = (
 def make(config: Config, *, seed: int, effort: Effort) -> Plan:
     """Return the sweeps of a step core's bench; see `plan.make_plan`."""
     sweeps = Sweeps(config, seed=seed)
-    _lengths(sweeps)
-    _steps(sweeps, effort)
-    _faults(sweeps)
     schedule = sweeps.core.schedule
-    for kind in OFFERED[schedule][1:]:
+    _lengths(sweeps)
+    _faults(sweeps)
+    for kind in OFFERED[schedule]:
         _kind(sweeps, kind)
+    sweeps.be_patient()
+    _borders(sweeps)
+    _steps(sweeps, effort)
+    # An early end of the longest sweeps: each bit of their length counts.
+    for bit, beats in itertools.product(range(4, LENGTH_BITS), (1, 2)):
+        sweeps.add(sweeps.random_weights(beats * sweeps.lanes), k=1, early=1 << bit)
     if schedule == "fused":
         _fused(sweeps, effort)
     if sweeps.core.tensors:
-        _tables(sweeps)
+        _tables(sweeps, effort)
+        _exponents(sweeps)
     # Speed: nothing but the fixed overhead is added to a clock a beat.
     for kind in OFFERED[schedule]:
         for beats in (1, effort.beats if kind in ("in-place", "fused") else 20):
             weights = sweeps.random_weights(beats * sweeps.lanes)
-            coefficient = sweeps.random_coefficient()
-            sweeps.add(weights, k=1, coefficient=coefficient, kind=kind, measured=True)
+            commands: dict[str, Any] = {
+                "kind": kind,
+                "k": 1,
+                "coefficient": sweeps.random_coefficient(),
+                "dither_seed": int(sweeps.rng.integers(1 << 32)),
+            }
+            # Half of them limited: many, as the count of them is wide.
+            limited = sweeps.limited_weights(len(weights), output=USED[kind][0], **commands)
+            chosen = sweeps.rng.random(len(weights)) < 1 / 2
+            sweeps.add(np.where(chosen, limited, weights), measured=True, **commands)
     return sweeps.plan()
 
 
@@ -197,6 +236,9 @@ def _lengths(sweeps: Sweeps) -> None:
         stalls = _STALLS[number % len(_STALLS)]
         sweeps.add(sweeps.random_weights(length), k=k, coefficient=coefficient, stalls=stalls)
 
+    # Of as many beats as a number has that is all ones: no bit of a count turns back unseen.
+    sweeps.add(sweeps.random_weights(127 * lanes), k=1)
+
     # The largest products, on weights at the ends of the range: what is wider wraps here.
     for number, (k, coefficient) in enumerate(((2, -limit), (-2, limit - 1), (0, -limit), (2, 0))):
         top = arithmetic.weight_max
@@ -210,6 +252,36 @@ def _lengths(sweeps: Sweeps) -> None:
     for dither_seed in (0, (1 << 32) - 1, 0):
         weights = sweeps.random_weights(4 * lanes + 1)
         sweeps.add(weights, coefficient=limit // 3, dither_seed=dither_seed)
+
+
+def _borders(sweeps: Sweeps) -> None:
+    """Add updates that the lowest bit of a dither rounds up or down, so that each bit counts."""
+    core, arithmetic = sweeps.core, sweeps.core.arithmetic
+    shift, limit = arithmetic.shift, 1 << (arithmetic.coefficient_bits - 1)
+    count = 9
+    core.engine.restore()
+    words = core.engine.advance(count).astype(np.int64)
+    core.engine.restore()
+    for word, border, k, _ in itertools.product(range(words.shape[1])[:2], (0, -1), (1, -1), "xyz"):
+        # Of the fewest zeros at its end, as the bits of a dither there do not count.
+        values = words[:, word].tolist()
+        even = [
+            min((value & -value).bit_length() - 1, shift) if value else shift for value in values
+        ]
+        at = even.index(min(even))
+        modulus = 1 << (shift - even[at])
+        if not 1 < modulus <= 2 * limit:
+            continue
+        seed = int(sweeps.rng.integers(1 << 32))
+        chance = int(dither.dither(seed, count, words=words.shape[1], shift=shift)[at, word])
+        # C such that value C + chance = border, modulo 2^shift.
+        target = (border >> even[at]) - (chance >> even[at])
+        coefficient = target * pow(values[at] >> even[at], -1, modulus) % modulus
+        coefficient -= modulus if coefficient >= limit else 0
+        # Weights that the change brings towards 0, so that the limit does not hide it.
+        commands = {"k": k, "coefficient": coefficient, "dither_seed": seed}
+        weights = ~sweeps.limited_weights(count * sweeps.lanes, output="weights", **commands)
+        sweeps.add(weights, **commands)
 
 
 def _steps(sweeps: Sweeps, effort: Effort) -> None:
@@ -246,6 +318,8 @@ def _faults(sweeps: Sweeps) -> None:
     faults: tuple[dict[str, Any], ...] = (
         {"early": 3}, {"late": True}, {"early": 20}, {"reset": 2}, {"reset": 0},
         {"late": True, "extra": 4}, {"abort": 2}, {"abort": 0},
+        # In every state of the control.
+        *({"abort": 0, "clocks": clocks} for clocks in (0, 1, 9, 14, 15, 16, 17, 18, 19)),
     )  # fmt: skip
     for special in faults:
         long = "reset" in special or "abort" in special
@@ -254,9 +328,6 @@ def _faults(sweeps: Sweeps) -> None:
         weights = sweeps.random_weights(64 * lanes if long else count)
         sweeps.add(weights, k=1, coefficient=limit // 2, **special)
         sweeps.add(sweeps.random_weights(count + 1), k=-1, coefficient=3, stalls=stalls)
-    # An early end of the longest sweeps: each bit of their length counts.
-    for bit in range(4, LENGTH_BITS):
-        sweeps.add(sweeps.random_weights(2 * lanes), k=1, early=1 << bit)
 
 
 def _kind(sweeps: Sweeps, kind: str) -> None:
@@ -272,6 +343,14 @@ def _kind(sweeps: Sweeps, kind: str) -> None:
             capture_b=fused and number % 3 == 1,
             stalls=_STALLS[number],
         )
+    for output in USED[kind]:
+        weights = sweeps.limited_weights(5 * lanes - 1, output=output, kind=kind, k=1)
+        sweeps.add(weights, kind=kind, k=1, stalls=_STALLS[-1])
+    # An abort at the end, whatever waits then: the sink or the source.
+    for number, when in enumerate(("last", "behind", "last", "last", "behind")):
+        weights = sweeps.random_weights((3 + number) * lanes - 1)
+        stalls = _STALLS[number]
+        sweeps.add(weights, kind=kind, k=2, coefficient=1, stalls=stalls, abort=when)
     faults: tuple[dict[str, Any], ...] = ({"early": 2}, {"late": True, "extra": 3}, {"abort": 3})
     for special in faults:
         weights = sweeps.random_weights(64 * lanes if "abort" in special else 7 * lanes)
@@ -295,7 +374,7 @@ def _fused(sweeps: Sweeps, effort: Effort) -> None:
         )
 
 
-def _tables(sweeps: Sweeps) -> None:
+def _tables(sweeps: Sweeps, effort: Effort) -> None:
     """Add sweeps over tables of random tensors, many of them a single beat long."""
     rng, core = sweeps.rng, sweeps.core
     for number in range(8):
@@ -323,6 +402,27 @@ def _tables(sweeps: Sweeps) -> None:
         )
         # In between, one without it.
         sweeps.add(sweeps.random_weights(3 * sweeps.lanes - 1), k=1, coefficient=7)
+    # A long one; and an early end of the longest: each bit of their length counts.
+    table = [Tensor(2), Tensor(effort.beats)]
+    sweeps.add(sweeps.random_weights((2 + effort.beats) * sweeps.lanes), k=1, table=table)
+    for bit in range(4, LENGTH_BITS):
+        weights = sweeps.random_weights(2 * sweeps.lanes)
+        sweeps.add(weights, k=1, table=[Tensor(2)], early=1 << bit)
+
+
+def _exponents(sweeps: Sweeps) -> None:
+    """Add tensors of words with few bits, on groups of every exponent."""
+    core, engine = sweeps.core, sweeps.core.engine
+    if not engine.live:
+        return
+    exponents = engine.exponents(0, min(engine.period, 200))
+    for exponent in np.unique(exponents):
+        start: int | None = int(np.flatnonzero(exponents == exponent)[0])
+        for word_bits in range(1, engine.bits):
+            table = [Tensor(2, word_bits=word_bits, strength=word_bits % 4)]
+            weights = sweeps.random_weights(2 * sweeps.lanes)
+            sweeps.add(weights, kind=OFFERED[core.schedule][-1], k=1, table=table, start=start)
+            start = None
 
 
 def _prime(least: int) -> int:

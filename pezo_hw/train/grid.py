@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pezo_hw.errors import PezoError
 
+from .arguments import real
 from .sources import Source
 from .weights import Group, Options, Slot
 from .zo import Piece, Stepper, finite
@@ -27,7 +28,9 @@ class GridStepper(Stepper):
     def __init__(self, *arguments: Any, scales: Sequence[float] | None = None, **keywords: Any):
         super().__init__(*arguments, **keywords)
         if self.options.queries != 1:
-            raise PezoError(f"queries must be 1 with zoqo, not {self.options.queries}")
+            raise PezoError(
+                f"queries must be 1 with zoqo, not {self.options.queries}; use 1 or another rule"
+            )
         if any(group.strength or group.word_bits for group in self.groups):
             raise PezoError("strength and word_bits must be 0 with zoqo; use eps and lr")
         top = 1 << (self.options.bits - 1)
@@ -126,16 +129,12 @@ class GridStepper(Stepper):
         """Refuse a state of another optimiser; nothing is changed."""
         super().check_state(state)
         scales, grid = state.get("scales"), state.get("grid")
-        if (
-            not scales
-            or len(scales) != len(self.slots)
-            or not all(0 < s < math.inf for s in scales)
-        ):
-            raise PezoError("a state to load must have a positive scale for each tensor's grid")
+        check_scales(scales, count=len(self.slots))
         sizes = [slot.size for slot in self.slots]
-        if not grid or [np.size(q) for q in grid] != sizes:
+        if not isinstance(grid, Sequence) or [_size(q) for q in grid] != sizes:
             raise PezoError(f"a state to load must have grids of {sizes} weights")
-        if any(np.min(q) < self._low or np.max(q) > self._high for q in grid if np.size(q)):
+        parts = [np.asarray(q) for q in grid]
+        if any(q.min() < self._low or q.max() > self._high for q in parts if q.size):
             raise PezoError(f"a grid of a state to load must be in {self._low} to {self._high}")
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -144,6 +143,22 @@ class GridStepper(Stepper):
         self.scales = list(state["scales"])
         self.grid = [np.array(q, dtype=np.int32) for q in state["grid"]]
         self._write_side(self.start, 0)
+
+
+def check_scales(scales: Any, *, count: int) -> None:
+    """Refuse what are not the scales of so many grids."""
+    if not isinstance(scales, Sequence) or len(scales) != count:
+        raise PezoError("a state to load must have a positive scale for each tensor's grid")
+    for scale in scales:
+        real("the scale of a grid", scale, positive=True, example="0.01")
+
+
+def _size(grid: Any) -> int:
+    """Return the number of weights of a grid, -1 for what is none."""
+    try:
+        return np.asarray(grid).astype(np.int32).size
+    except (OverflowError, TypeError, ValueError):
+        return -1
 
 
 def stepper_of(

@@ -62,7 +62,7 @@ def configuration(
     Raises
     ------
     PezoError
-        If there is no such choice, or the result is not valid.
+        If there is no such choice, the result is not valid, or an override would be lost.
     """
     config = load(base, overrides)
     if config.core.kind != "zo-step":
@@ -72,6 +72,7 @@ def configuration(
         )
     assert config.zo is not None
     mapping: dict[str, Any] = config.model_dump(exclude_unset=True)
+    before = {name: dict(section) for name, section in mapping.items()}
     if source is not None and source != config.source.kind:
         preset = load_preset(SOURCES[_choice("source", source, SOURCES)])
         other = preset.model_dump(exclude_unset=True)
@@ -101,7 +102,26 @@ def configuration(
             zo["epsilon_log2"] = FORMATS[width]["epsilon_log2"]
             mapping.pop("scaling", None)
         mapping["zo"] = zo
-    return from_mapping(mapping, where=base)
+    # What is wrong now is so because of these, as base and overrides are right by themselves.
+    given_options = {"--source": source, "--update": update, "--bits": bits}
+    options = " ".join(f"{name} {value}" for name, value in given_options.items() if value)
+    for override in overrides:
+        name, _, _ = override.partition("=")
+        section, _, key = (part.strip() for part in name.partition("."))
+        now = mapping.get(section, {}).get(key)
+        if now != before.get(section, {}).get(key):
+            sets = f"sets {section}.{key} = {now}" if now is not None else "leaves no such key"
+            raise PezoError(
+                f"--set {override} must not come with {options}, which {sets}; leave one of them "
+                "out, or write all of it into a file for --config"
+            )
+    try:
+        made = from_mapping(mapping, where=f"{options} with {base}")
+    except PezoError as error:
+        way_out = f"leave out {options.split()[0]}, or take another --config than {base}"
+        raise PezoError(f"{error}; or {way_out}") from None
+    # A copy of what was loaded, since a relative board counts from its file.
+    return config.model_copy(update={name: getattr(made, name) for name in Config.model_fields})
 
 
 def _shift(fraction_bits: int) -> int:

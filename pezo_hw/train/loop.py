@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import signal
-import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -141,9 +137,14 @@ class Trainer:
         )
         return np.pad(weights, (0, more))
 
-    def _real(self, weights: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the weights of the model as real numbers, without padding."""
-        return host.to_float(weights[: self.model.parameters], arithmetic=self._arithmetic)
+    def _real(self, weights: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the weights of the model as real numbers, without padding.
+
+        In double precision, as sums over them are then exact for the digits, and do not depend on
+        the order in which a processor's BLAS adds: a training is the same on every machine.
+        """
+        real = host.to_float(weights[: self.model.parameters], arithmetic=self._arithmetic)
+        return real.astype(np.float64)
 
     @property
     def done(self) -> int:
@@ -151,7 +152,7 @@ class Trainer:
         return len(self.engine.log)
 
     @property
-    def weights(self) -> NDArray[np.float32]:
+    def weights(self) -> NDArray[np.float64]:
         """The stored weights as real numbers."""
         return self._real(self.engine.weights)
 
@@ -267,26 +268,3 @@ class Trainer:
         engine = state.engine(backend)
         self.losses, self.extra = losses.astype(np.float64).tolist(), extra
         return engine
-
-
-@contextlib.contextmanager
-def until_interrupted() -> Iterator[Callable[[], bool]]:
-    """Let a ``with`` block ask whether the user interrupts it (Ctrl-C), and end by itself.
-
-    The second interruption is one as usual. Outside of the main thread nothing changes.
-    """
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def note(_number: int, _frame: FrameType | None) -> None:
-        asked.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield asked.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -18,6 +18,8 @@ import torch
 
 from pezo_hw.errors import PezoError
 
+from .arguments import one_of, real, shown, whole
+
 STARTS = ("balanced", "zero")
 
 
@@ -83,7 +85,7 @@ def adapt(
     pattern : str or sequence of str
         Shell patterns of names, as `Module.named_modules` gives them.
     rank : int
-        At least 1.
+        At least 1, and at most the smaller side of each layer: with more there is nothing to save.
     alpha : float, optional
         s = alpha / rank; by default s = 1.
     start : str
@@ -99,13 +101,18 @@ def adapt(
     Raises
     ------
     PezoError
-        If no linear layer matches, or the rank fits none.
+        If no linear layer matches, or the rank does not fit one that does; the model is as before.
     """
-    if start not in STARTS:
-        raise PezoError(f"the start of adapters must be {' or '.join(STARTS)}, not {start!r}")
-    if rank < 1:
-        raise PezoError(f"the rank of adapters must be at least 1, not {rank}")
-    patterns = [pattern] if isinstance(pattern, str) else list(pattern)
+    one_of("the start of adapters", start, STARTS)
+    rank = whole("the rank of adapters", rank, least=1)
+    seed = whole("the seed of adapters", seed, least=0, most=2**63 - 1)
+    alpha = rank if alpha is None else real("alpha", alpha, positive=True, example=str(rank))
+    patterns = [pattern] if isinstance(pattern, str) else pattern
+    if not isinstance(patterns, Sequence) or not all(isinstance(one, str) for one in patterns):
+        raise PezoError(
+            f"the pattern of adapters must be text such as 'blocks.*', or a list of such texts, "
+            f"not {shown(pattern)}"
+        )
     names = {
         name: layer for name, layer in model.named_modules() if isinstance(layer, torch.nn.Linear)
     }
@@ -115,6 +122,14 @@ def adapt(
             "the pattern of adapters must match a linear layer, such as "
             f"{next(iter(names), 'none')}, but {', '.join(patterns)} matches none of {len(names)}"
         )
+    for name in chosen:
+        sides = tuple(names[name].weight.shape)
+        if rank > min(sides):
+            raise PezoError(
+                f"the rank of adapters must be at most {min(sides)}, the smaller side of the layer "
+                f"{name} of {sides[1]} inputs and {sides[0]} outputs, not {rank}; use "
+                f"{min(sides)} or less, or a pattern without this layer"
+            )
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     generator = torch.Generator().manual_seed(seed)
@@ -126,7 +141,7 @@ def adapt(
             LoraLinear(
                 names[name],
                 rank=rank,
-                alpha=float(rank if alpha is None else alpha),
+                alpha=alpha,
                 start=start,
                 generator=generator,
             ),

@@ -74,6 +74,11 @@ class Plan:
 
 def plan(request: Request) -> Plan:
     """Return what a request asks for."""
+    if request.method not in METHODS:
+        raise PezoError(
+            f"the method in floating point must be {', '.join(METHODS)}, not {request.method}; "
+            "choose one of them"
+        )
     method = METHODS[request.method]
     if request.config is not None and request.method == "bp":
         raise PezoError(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+_Floats = NDArray[np.float32] | NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Mlp:
@@ -33,8 +35,11 @@ class Mlp:
             parts += [rng.normal(0.0, (2.0 / a) ** 0.5, a * b), np.zeros(b)]
         return np.concatenate(parts).astype(np.float32)
 
-    def logits(self, weights: NDArray[np.float32], x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the outputs, shape (samples, classes), for weights of shape (d,)."""
+    def logits(self, weights: _Floats, x: _Floats) -> _Floats:
+        """Return the outputs, shape (samples, classes), for weights of shape (d,).
+
+        In the wider precision of weights and samples.
+        """
         place = 0
         pairs = list(zip(self.sizes[:-1], self.sizes[1:], strict=True))
         for layer, (a, b) in enumerate(pairs):
@@ -46,17 +51,13 @@ class Mlp:
                 x = np.maximum(x, 0)
         return x
 
-    def loss(
-        self, weights: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.int64]
-    ) -> float:
+    def loss(self, weights: _Floats, x: _Floats, y: NDArray[np.int64]) -> float:
         """Return the mean cross entropy in nats."""
         logits = self.logits(weights, x).astype(np.float64)
         logits -= logits.max(axis=1, keepdims=True)
         chosen = logits[np.arange(len(y)), y]
         return float((np.log(np.exp(logits).sum(axis=1)) - chosen).mean())
 
-    def accuracy(
-        self, weights: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.int64]
-    ) -> float:
+    def accuracy(self, weights: _Floats, x: _Floats, y: NDArray[np.int64]) -> float:
         """Return the share of samples whose largest output is their label's."""
         return float((self.logits(weights, x).argmax(axis=1) == y).mean())

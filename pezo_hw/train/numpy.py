@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pezo_hw.errors import PezoError
 
+from .arguments import keys, shown
 from .grid import stepper_of
+from .groups import SETTINGS, follow, settings_of
 from .sources import Floats, Source, source_of
-from .weights import ArraySlot, Group, Options
-from .zo import groups_of
+from .weights import ArraySlot, Options
+from .zo import callable_of, groups_of
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
-
-SETTINGS = ("lr", "strength", "word_bits", "frozen")
-"""What a parameter group may set for itself."""
 
 
 class ZO:
@@ -28,8 +28,8 @@ class ZO:
     ----------
     params : ndarray, sequence of ndarray, or sequence of dict
         Arrays of float32, C-contiguous. A dict is a parameter group: ``params`` and any of
-        `SETTINGS`.
-    source : str, Config or Source
+        ``lr``, ``strength``, ``word_bits``, ``frozen``.
+    source : str, Path, Config or Source
         ``"gaussian"``, ``"rademacher"``, ``"uniform"``, a preset, a configuration file, a
         configuration, or a source of your own.
     lr, eps : float
@@ -48,7 +48,7 @@ class ZO:
         self,
         params: Any,
         *,
-        source: str | Config | Source,
+        source: str | Path | Config | Source,
         lr: float,
         eps: float,
         queries: int = 1,
@@ -82,11 +82,12 @@ class ZO:
         self.stepper = stepper_of(
             slots,
             members,
-            [_settings(group) for group in self.param_groups],
+            [settings_of(group) for group in self.param_groups],
             source=source_of(source),
             options=options,
             seed=seed,
         )
+        self.stepper.warn()
 
     def step(self, closure: Callable[[], float]) -> float:
         """Do a step; see `pezo_hw.train.zo.Stepper.step`.
@@ -101,9 +102,8 @@ class ZO:
         float
             Mean of the losses.
         """
-        for group, settings in zip(self.stepper.groups, self.param_groups, strict=True):
-            group.rate = float(settings["lr"])
-        return self.stepper.step(closure)
+        follow(self.stepper, self.param_groups)
+        return self.stepper.step(callable_of(closure))
 
     def state_dict(self) -> dict[str, Any]:
         """Return what is needed to go on later, beside the weights."""
@@ -114,7 +114,7 @@ class ZO:
         """Go on where `state_dict` was called; the arrays must hold the weights of that moment."""
         given = groups_of(state, count=len(self.param_groups), names=SETTINGS)
         groups = [
-            _settings(settings, base=group.base)
+            settings_of(settings, base=group.base)
             for settings, group in zip(given, self.stepper.groups, strict=True)
         ]
         # All of it is checked before anything is changed.
@@ -126,40 +126,36 @@ class ZO:
         self.stepper.load(state["state"])
 
 
-def _settings(group: Mapping[str, Any], *, base: float = 0.0) -> Group:
-    return Group(
-        rate=float(group["lr"]),
-        base=base,
-        strength=int(group["strength"]),
-        word_bits=int(group["word_bits"]),
-        frozen=bool(group["frozen"]),
-    )
-
-
-def _grouped(params: Any) -> list[Mapping[str, Any]]:
-    if isinstance(params, np.ndarray):
-        return [{"params": [params]}]
-    listed = list(params)
-    if listed and isinstance(listed[0], Mapping):
+def _grouped(params: Any) -> list[Any]:
+    listed = _listed(params)
+    if any(isinstance(one, Mapping) for one in listed):
         return listed
     return [{"params": listed}]
 
 
-def _group(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = set(given) - {"params", *SETTINGS}
-    if unknown:
+def _listed(params: Any) -> list[Any]:
+    """Return arrays or groups as a list; a single one may stand for itself."""
+    if isinstance(params, np.ndarray | Mapping):
+        return [params]
+    try:
+        return list(params)
+    except TypeError:
         raise PezoError(
-            f"a parameter group may have params, {', '.join(SETTINGS)}, not {min(unknown)}"
-        )
-    arrays = given["params"]
-    arrays = [arrays] if isinstance(arrays, np.ndarray) else list(arrays)
-    return {**defaults, **given, "params": arrays}
+            f"params must be arrays of float32, not {shown(params)}; give a list"
+        ) from None
+
+
+def _group(given: Any, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    keys("a parameter group", given, known=("params", *SETTINGS), needed=("params",))
+    return {**defaults, **given, "params": _listed(given["params"])}
 
 
 def _checked(array: Any) -> Floats:
     if not isinstance(array, np.ndarray) or array.dtype != np.float32:
-        kind = getattr(array, "dtype", type(array).__name__)
-        raise PezoError(f"a parameter must be an array of float32, not of {kind}")
+        kind = f"one of {array.dtype}" if isinstance(array, np.ndarray) else shown(array)
+        raise PezoError(
+            f"a parameter must be an array of float32, not {kind}; use numpy.float32(values)"
+        )
     if not array.flags.c_contiguous or not array.flags.writeable:
         raise PezoError(
             "a parameter must be C-contiguous and writable; use numpy.ascontiguousarray"

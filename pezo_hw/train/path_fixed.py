@@ -13,11 +13,12 @@ from pezo_hw.config import Config, to_toml
 from pezo_hw.driver import Backend, GoldenBackend
 from pezo_hw.driver.checked import CheckedBackend
 from pezo_hw.driver.state import write_atomically
-from pezo_hw.errors import PezoError
+from pezo_hw.errors import Interrupted, PezoError
 from pezo_hw.files import check_folder
 
 from . import curve, data, hardware
-from .loop import CHECKPOINT, Plan, Trainer, until_interrupted
+from .interruption import until_interrupted
+from .loop import CHECKPOINT, Plan, Trainer
 
 if TYPE_CHECKING:
     from .paths import Request, Run, Say
@@ -41,6 +42,7 @@ def run_rtl(request: Request, *, say: Say) -> list[Run]:
     def open_checked(config: Config) -> Backend:
         from pezo_hw.driver.rtl import open_rtl
 
+        say("compiling the core for simulation; it is kept, so only the first time takes long")
         return CheckedBackend(open_rtl(config), reference=GoldenBackend(config))
 
     return _run(request, "rtl", open_checked, say=say)
@@ -141,9 +143,10 @@ def _train(
     finally:
         backend.close()
     if not finished:
-        kept = f"; the same command goes on from there: {place}" if place is not None else ""
-        say(f"interrupted after {trainer.done} of {request.steps} steps{kept}")
-        raise KeyboardInterrupt
+        kept = "nothing is kept without -o"
+        if place is not None:
+            kept = f"the same command goes on from there: {place}"
+        raise Interrupted(f"seed {seed} did {trainer.done} of {request.steps} steps; {kept}")
     rate = (trainer.done - had) / seconds if trainer.done > had else None
     details = result | {
         "steps_per_second": rate,

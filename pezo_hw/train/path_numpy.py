@@ -11,11 +11,12 @@ from pezo_hw.errors import PezoError
 
 from . import backprop, data
 from .data import DataSet
+from .interruption import until_interrupted
 from .log import LogWriter
 from .methods import Plan, plan
 from .mlp import Mlp
 from .numpy import ZO, names_of
-from .paths import Request, Run, Say, log_path
+from .paths import Request, Run, Say, check_going, log_path
 
 HIDDEN = 32
 MODELS = ("mlp", "linear")
@@ -91,6 +92,7 @@ def train(
         if optimiser is not None and path is not None:
             names = names_of(optimiser.param_groups)
             stack.enter_context(LogWriter(path, optimiser.stepper, names=names))
+        stopped = stack.enter_context(until_interrupted())
         for step in range(request.steps):
             chosen = rng.integers(0, count, request.batch)
             x, y = samples.train_x[chosen], samples.train_y[chosen]
@@ -100,6 +102,7 @@ def train(
             else:
                 assert optimiser is not None
                 loss = optimiser.step(lambda x=x, y=y: model.loss(weights, x, y))  # type: ignore[misc]
+            check_going(request, seed, step + 1, stopped=stopped())
             if time.monotonic() - said > 1:
                 said = time.monotonic()
                 say(f"seed {seed}: step {step + 1} of {request.steps}, loss {loss:.4f}")

@@ -12,8 +12,9 @@ from pezo_hw.errors import PezoError
 
 from . import data
 from .data import DataSet
+from .interruption import until_interrupted
 from .methods import Plan, plan
-from .paths import Request, Run, Say, log_path
+from .paths import Request, Run, Say, check_going, log_path
 
 try:
     import torch
@@ -135,6 +136,7 @@ def train(
         path = log_path(request, seed)
         if path is not None:
             stack.enter_context(optimiser.log(path))
+        stopped = stack.enter_context(until_interrupted())
         for step in range(request.steps):
             chosen = torch.from_numpy(rng.integers(0, len(y), request.batch))
             batch_x, batch_y = x[chosen], y[chosen]
@@ -149,6 +151,7 @@ def train(
                 optimiser.step()
             else:
                 value = optimiser.step(loss)
+            check_going(request, seed, step + 1, stopped=stopped())
             if time.monotonic() - said > 1:
                 said = time.monotonic()
                 say(f"seed {seed}: step {step + 1} of {request.steps}, loss {float(value):.4f}")

@@ -10,7 +10,11 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pezo_hw.errors import PezoError
+from pezo_hw.errors import Interrupted, PezoError
+
+from . import hardware
+from .arguments import whole
+from .log import check_new
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
@@ -152,7 +156,9 @@ def run(path: str, request: Request, *, say: Say) -> list[Run]:
 
 def check(request: Request) -> None:
     """Raise PezoError for values that no path can use."""
-    if request.method not in METHODS:
+    # A configuration may have a source that no method has.
+    known = METHODS if request.config is None else (*METHODS, *hardware.SOURCES)
+    if request.method not in known:
         raise PezoError(f"the method must be {_listed(METHODS)}, not {request.method!r}")
     for what, value in (("steps", request.steps), ("batch", request.batch)):
         if value < 1:
@@ -166,10 +172,10 @@ def check(request: Request) -> None:
         raise PezoError(f"seeds must be different and not negative, not {request.seeds}")
     for seed in request.seeds:
         # Before hours of training, of which a log may be all that is left.
-        if (path := log_path(request, seed)) is not None and path.exists():
-            raise PezoError(f"{path} exists; choose another name")
-    if request.lora is not None and request.lora < 1:
-        raise PezoError(f"the rank of adapters must be at least 1, not {request.lora}")
+        if (path := log_path(request, seed)) is not None:
+            check_new(path)
+    if request.lora is not None:
+        whole("the rank of adapters", request.lora, least=1)
     if request.bits is not None and request.method != "zoqo":
         raise PezoError("bits are an option of the method zoqo; leave them out or take zoqo")
 
@@ -180,6 +186,15 @@ def log_path(request: Request, seed: int) -> Path | None:
     if path is None or len(request.seeds) == 1:
         return path
     return path.with_name(f"{path.stem}-{seed}{path.suffix}")
+
+
+def check_going(request: Request, seed: int, done: int, *, stopped: bool) -> None:
+    """Raise Interrupted after a step in floating point if the user asked for it."""
+    if not stopped or done == request.steps:
+        return
+    path = log_path(request, seed)
+    kept = "nothing is kept without --log" if path is None else f"they are in {path}"
+    raise Interrupted(f"seed {seed} did {done} of {request.steps} steps; {kept}")
 
 
 def summary(runs: Sequence[Run]) -> dict[str, dict[str, float]]:

@@ -8,12 +8,13 @@ from pathlib import Path
 from pezo_hw.errors import PezoError
 
 from . import log as logs
+from .arguments import whole
 from .sources import Floats
 from .weights import ArraySlot, Slot
 
 
 def replay(
-    log: logs.Log | Path, base: Mapping[str, Floats], *, steps: int | None = None
+    log: logs.Log | Path | str, base: Mapping[str, Floats], *, steps: int | None = None
 ) -> dict[str, Floats]:
     """Return the weights after the logged steps.
 
@@ -22,7 +23,7 @@ def replay(
 
     Parameters
     ----------
-    log : Log or Path
+    log : Log, Path or str
     base : mapping of str to ndarray
         The weights that the training began with, by the names in the log. They stay as they are.
     steps : int, optional
@@ -31,10 +32,10 @@ def replay(
     Raises
     ------
     PezoError
-        If weights are missing or not those that the log began with.
+        If the log cannot be read, or weights are missing or not those that it began with.
     """
-    if isinstance(log, Path):
-        log = logs.read(log)
+    if not isinstance(log, logs.Log):
+        log = logs.read(Path(log))
     missing = [name for name in log.names if name not in base]
     if missing:
         raise PezoError(
@@ -47,9 +48,11 @@ def replay(
 
 def apply(log: logs.Log, slots: Sequence[Slot], *, steps: int | None = None) -> None:
     """Do the logged steps on weights where they lie."""
-    stepper = log.stepper(slots)
     queries = log.options.queries
     done = len(log.starts) // queries
-    for step in range(done if steps is None else min(steps, done)):
+    if steps is not None:
+        done = min(done, whole("steps", steps, least=0))
+    stepper = log.stepper(slots)
+    for step in range(done):
         chosen = slice(step * queries, (step + 1) * queries)
         stepper.apply(log.starts[chosen], log.scalars[chosen])

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.config.advice import starts_warning
+from pezo_hw.config.text import closest
 from pezo_hw.errors import PezoError
 from pezo_hw.golden import reuse, zoqo
 from pezo_hw.golden.engine import engine_of
 from pezo_hw.golden.seeded import SEEDS, SeededEngine
 from pezo_hw.golden.signs import CyclicSigns
+
+from .arguments import shown
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
@@ -98,6 +103,11 @@ class Source(ABC):
     def levels(self, out: NDArray[np.int32], *, start: int, first: int, most: int) -> None:
         """Write integers, uniform on -most .. most, made from the same words (ZOQO)."""
 
+    def weakness(self, length: int) -> str | None:
+        """Return a warning if training with passes over `length` positions visits few starts."""
+        del length
+        return None
+
     def describe(self) -> dict[str, Any]:
         """Return what a training log keeps to make this source again; see `from_description`."""
         return {"kind": self.name}
@@ -144,6 +154,10 @@ class PezoSource(Source):
         if isinstance(self.engine, SeededEngine):
             return (start + 1) % SEEDS
         return (start - (-length // self.grain)) % self.engine.period
+
+    def weakness(self, length: int) -> str | None:
+        """Return what `pezo check` says of so many parameters."""
+        return starts_warning(self.config, parameters=length)
 
     def _groups(self, start: int, first: int, count: int, *, bits: int) -> NDArray[np.integer]:
         """Return the scaled words of `count` groups from position `first` on, shape (count, W)."""
@@ -359,17 +373,29 @@ RANDOM: dict[str, type[_Random]] = {
 """Software's sources by name; a new one is an entry here."""
 
 
-def source_of(what: str | Config | Source) -> Source:
+def source_of(what: str | Path | Config | Source) -> Source:
     """Return a source from a name of `RANDOM`, a preset's name or file, or a configuration."""
+    from pezo_hw.config import Config, load, preset_names
+
     if isinstance(what, Source):
         return what
-    if isinstance(what, str):
-        if what in RANDOM:
-            return RANDOM[what]()
-        from pezo_hw.config import load
-
-        return PezoSource(load(what))
-    return PezoSource(what)
+    if isinstance(what, str) and what in RANDOM:
+        return RANDOM[what]()
+    if isinstance(what, Config):
+        return PezoSource(what)
+    names = [*RANDOM, *preset_names()]
+    guess = closest(what, names) if isinstance(what, str) else None
+    if guess in RANDOM and not Path(what).exists():
+        raise PezoError(
+            f"source must be {', '.join(RANDOM)}, a preset or a configuration, not {shown(what)}; "
+            f"did you mean {guess}?"
+        )
+    if not isinstance(what, str | Path):
+        raise PezoError(
+            f"source must be {', '.join(RANDOM)}, a preset or a configuration, not {shown(what)}; "
+            'give e.g. "zcu102-onthefly"'
+        )
+    return PezoSource(load(what))
 
 
 def from_description(description: dict[str, Any]) -> Source:
@@ -378,7 +404,11 @@ def from_description(description: dict[str, Any]) -> Source:
     if kind == "pezo":
         from pezo_hw.config import from_mapping
 
-        return PezoSource(from_mapping(description["config"]))
-    if kind in RANDOM:
+        mapping = description.get("config", {})
+        return PezoSource(from_mapping(mapping, where="the source of a training log"))
+    if isinstance(kind, str) and kind in RANDOM:
         return RANDOM[kind]()
-    raise PezoError(f"the source of a training log must be pezo or {', '.join(RANDOM)}, not {kind}")
+    raise PezoError(
+        f"the source of a training log must be pezo or {', '.join(RANDOM)}, not {shown(kind)}; "
+        "a log of gaussian-torch is for pezo_hw.train.torch"
+    )

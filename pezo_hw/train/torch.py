@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from pezo_hw.config.text import one_line
 from pezo_hw.errors import PezoError
 
 from . import log as logs
 from . import replay as replaying
+from .arguments import keys, shown
 from .grid import stepper_of
-from .numpy import SETTINGS
+from .groups import SETTINGS, follow, settings_of
 from .sources import RANDOM, Floats, Gaussian, Source, source_of
-from .weights import ArraySlot, Group, Options, Slot
-from .zo import groups_of
+from .weights import ArraySlot, Options, Slot
+from .zo import callable_of, groups_of
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
@@ -60,6 +62,9 @@ class TorchGaussian(Gaussian):
 
 
 RANDOM[TorchGaussian.name] = TorchGaussian
+
+# A label, and where a scheduler begins, are the caller's.
+_KEYS = ("params", *SETTINGS, "name", "initial_lr")
 
 
 class TensorSlot:
@@ -114,7 +119,7 @@ class ZO(torch.optim.Optimizer):
     params : iterable of torch.Tensor or dict
         A dict is a parameter group: ``params`` and any of ``lr``, ``strength``, ``word_bits``,
         ``frozen``. Give `Module.named_parameters` for names in a log.
-    source : str, Config or Source
+    source : str, Path, Config or Source
         ``"gaussian"`` (MeZO), ``"rademacher"``, ``"uniform"``, or a core: a preset, a configuration
         file or a configuration.
     lr, eps : float
@@ -131,7 +136,7 @@ class ZO(torch.optim.Optimizer):
         self,
         params: Iterable[Any],
         *,
-        source: str | Config | Source,
+        source: str | Path | Config | Source,
         lr: float,
         eps: float,
         queries: int = 1,
@@ -155,20 +160,28 @@ class ZO(torch.optim.Optimizer):
             bits=bits,
         )
         defaults = {"lr": lr, "strength": strength, "word_bits": word_bits, "frozen": frozen}
-        super().__init__(params, defaults)
+        try:
+            super().__init__(params, defaults)
+        except (IndexError, TypeError, ValueError) as error:
+            raise PezoError(
+                f"params must be tensors or parameter groups: {one_line(str(error))}; give e.g. "
+                "model.named_parameters()"
+            ) from None
         slots, members = [], []
         for number, group in enumerate(self.param_groups):
             slots += [slot_of(tensor) for tensor in group["params"]]
             members += [number] * len(group["params"])
-        chosen = TorchGaussian() if source == "gaussian" else source_of(source)
+        own = isinstance(source, str) and source == "gaussian"
+        chosen = TorchGaussian() if own else source_of(source)
         self.stepper = stepper_of(
             slots,
             members,
-            [_settings(group) for group in self.param_groups],
+            [settings_of(group) for group in self.param_groups],
             source=chosen,
             options=options,
             seed=seed,
         )
+        self.stepper.warn()
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any]) -> float:  # type: ignore[override,unused-ignore]
@@ -180,9 +193,25 @@ class ZO(torch.optim.Optimizer):
             Returns the loss of the model as it is, without a backward pass. It is called twice for
             each query, under `torch.no_grad`; a model with dropout needs the same seed each time.
         """
-        for group, settings in zip(self.stepper.groups, self.param_groups, strict=True):
-            group.rate = float(settings["lr"])
-        return self.stepper.step(lambda: float(closure()))
+        follow(self.stepper, self.param_groups)
+        return self.stepper.step(callable_of(closure))
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Refuse further groups: they would change what the row of perturbations belongs to.
+
+        Raises
+        ------
+        PezoError
+            Once the optimiser is made, or for a group with a key that is not known.
+        """
+        if hasattr(self, "stepper"):
+            raise PezoError(
+                "a parameter group must be given when the optimiser is made, not added later; make "
+                "a new one with all groups and another seed, which loses nothing but the place in "
+                "the row of perturbations"
+            )
+        keys("a parameter group", param_group, known=_KEYS, needed=("params",))
+        super().add_param_group(param_group)
 
     def log(self, path: Path | str) -> logs.LogWriter:
         """Open a training log, before the first step; see `pezo_hw.train.log`."""
@@ -209,30 +238,27 @@ class ZO(torch.optim.Optimizer):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was called; the model must have the weights of that moment."""
+        if not isinstance(state_dict, Mapping):
+            raise PezoError(f"a state to load must be a dict, not {shown(state_dict)}")
         given = dict(state_dict)
-        state = dict(given.pop("zo", {}))
+        own = given.pop("zo", {})
+        state = dict(own) if isinstance(own, Mapping) else {}
         groups = groups_of(given, count=len(self.param_groups), names=("params", *SETTINGS))
-        settings = [_settings(group) for group in groups]
+        settings = [settings_of(group) for group in groups]
         # All of it is checked before anything is changed.
         self.stepper.check(settings)
-        if "grid" in state:
+        if isinstance(state.get("grid"), list):
             state["grid"] = [np.asarray(part) for part in state["grid"]]
         self.stepper.check_state(state)
         try:
             super().load_state_dict(given)
-        except (KeyError, ValueError) as error:
-            raise PezoError(f"a state to load must be of this optimiser: {error}") from None
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            reason = one_line(str(error))
+            raise PezoError(f"a state to load must be of this optimiser: {reason}") from None
         for group, now in zip(self.stepper.groups, settings, strict=True):
             group.rate, group.strength = now.rate, now.strength
             group.word_bits, group.frozen = now.word_bits, now.frozen
         self.stepper.load(state)
-
-
-def _settings(group: Mapping[str, Any]) -> Group:
-    return Group(
-        rate=float(group["lr"]),
-        **{name: group[name] for name in SETTINGS if name != "lr"},
-    )
 
 
 @torch.no_grad()

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from pezo_hw.errors import PezoError
-
+from .arguments import flag, one_of, real, whole
 from .sources import Floats
 
 VARIANTS = ("in-place", "replay")
 RULES = ("sgd", "sign", "zoqo")
 LAYOUTS = ("flat", "tensors")
 MOST_STRENGTH = 3
+MOST_QUERIES = 1 << 16
+"""More would be a typing error, and a step without an end."""
 
 
 class Slot(Protocol):
@@ -89,10 +89,23 @@ class Group:
         self.check()
         self.base = self.base or self.rate or 1.0
 
-    def check(self) -> None:
+    def check_rate(self) -> None:
         """Refuse a rate that no step can be made with; 0 is where a schedule may end."""
-        if not 0 <= self.rate < math.inf:
-            raise PezoError(f"lr must be a finite number, 0 or more, not {self.rate}")
+        self.rate = real("lr", self.rate, positive=False, example="1e-4")
+
+    def check(self) -> None:
+        """Refuse values that no step can be made with."""
+        self.check_rate()
+        self.base = real("base of lr", self.base, positive=False, example="0")
+        self.strength = whole(
+            "strength",
+            self.strength,
+            least=0,
+            most=MOST_STRENGTH,
+            hint="; perturbation and update are 2^strength times as large",
+        )
+        self.word_bits = whole("word_bits", self.word_bits, least=0, hint="; 0 takes all bits")
+        self.frozen = flag("frozen", self.frozen)
 
 
 @dataclass(frozen=True)
@@ -129,16 +142,15 @@ class Options:
     bits: int = 8
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("rule", self.rule, RULES),
-            ("variant", self.variant, VARIANTS),
-            ("layout", self.layout, LAYOUTS),
-        ):
-            if value not in allowed:
-                raise PezoError(f"{name} must be {' or '.join(allowed)}, not {value!r}")
-        if not 0 < self.epsilon < math.inf:
-            raise PezoError(f"eps must be a positive number, not {self.epsilon}")
-        if self.queries < 1:
-            raise PezoError(f"queries must be at least 1, not {self.queries}")
-        if not 2 <= self.bits <= 16:
-            raise PezoError(f"bits must be 2 to 16, not {self.bits}")
+        plain = {
+            "epsilon": real("eps", self.epsilon, positive=True, example="1e-3"),
+            "queries": whole("queries", self.queries, least=1, most=MOST_QUERIES),
+            "rule": one_of("rule", self.rule, RULES),
+            "variant": one_of("variant", self.variant, VARIANTS),
+            "layout": one_of("layout", self.layout, LAYOUTS),
+            "fold": flag("fold", self.fold),
+            "bits": whole("bits", self.bits, least=2, most=16),
+        }
+        # A log must be able to write them, which it cannot for numbers of NumPy.
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)

@@ -12,22 +12,27 @@ z is the source's row times its factor. It is read anew in every sweep and never
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from pezo_hw.errors import PezoError
+from pezo_hw.errors import PezoError, PezoWarning
 
+from .arguments import shown, whole
 from .sources import Floats, Source
-from .weights import MOST_STRENGTH, Group, Options, Slot
+from .weights import Group, Options, Slot
 
 # A schedule rounds the rate of each group on its own, step after step, so factors that are meant to
 # be one differ in their last bits. Far below the 2^-24 to which a log rounds its scalars.
 _ALIKE = 2.0**-30
 # Of a base: what a schedule that ends at 0 leaves.
 _NOTHING = 2.0**-40
+
+MOST_SEED = 2**32 - 1
+"""Seeds of software's sources are spread 2^20 steps apart, and a log has 64 bits for a start."""
 
 
 class Recorder(Protocol):
@@ -84,7 +89,7 @@ class Stepper:
         self.slots, self.members, self.groups = list(slots), list(members), list(groups)
         self.source, self.options = source, options
         self.factor = source.factor if options.fold else 1.0
-        self.start = source.first(seed)
+        self.start = source.first(whole("seed", seed, least=0, most=MOST_SEED))
         self.steps = 0
         self.recorder: Recorder | None = None
         self.check(self.groups)
@@ -97,21 +102,34 @@ class Stepper:
 
     def check(self, groups: Sequence[Group]) -> None:
         """Refuse settings that this optimiser cannot have."""
-        if not self.slots:
-            raise PezoError("an optimiser must have at least one parameter, not none")
+        if not any(slot.size for slot in self.slots):
+            raise PezoError(
+                "an optimiser must have at least one parameter with weights, not none; give e.g. "
+                "model.parameters()"
+            )
+        free = (
+            slot.size
+            for slot, m in zip(self.slots, self.members, strict=True)
+            if not groups[m].frozen
+        )
+        if not any(free):
+            raise PezoError(
+                "an optimiser must have a parameter group that is not frozen, or no step does "
+                "anything; leave out frozen for one"
+            )
         for group in groups:
-            if not 0 <= group.strength <= MOST_STRENGTH:
-                raise PezoError(
-                    f"strength must be 0 to {MOST_STRENGTH}, not {group.strength}; "
-                    "perturbation and update are 2^strength times as large"
-                )
-            if group.word_bits and not 1 <= group.word_bits <= self.source.word_bits:
+            if group.word_bits > self.source.word_bits:
                 has = self.source.word_bits
                 what = f"has words of {has} bits" if has else "has no words"
                 raise PezoError(
                     f"word_bits must fit the source {self.source.name}, which {what}, "
-                    f"not {group.word_bits}; 0 takes all bits"
+                    f"not {shown(group.word_bits)}; 0 takes all bits"
                 )
+
+    def warn(self) -> None:
+        """Warn of a source that gives few directions to so many weights; for constructors."""
+        if (weak := self.source.weakness(self.length)) is not None:
+            warnings.warn(weak, PezoWarning, stacklevel=3)
 
     def _place(self) -> tuple[list[int], int]:
         offsets, place = [], 0
@@ -190,7 +208,8 @@ class Stepper:
         Raises
         ------
         PezoError
-            If a loss is not finite. The weights are then as before the step.
+            If a loss is not finite. The weights are then as before the step: exactly with a second
+            copy or on a grid, to the rounding of float32 where they are perturbed in place.
         """
         if self.options.rule == "zoqo":
             raise ValueError("steps on a grid are those of GridStepper")
@@ -209,7 +228,7 @@ class Stepper:
     def _check_rates(self) -> None:
         # Before anything is written: they may have been changed since the last step.
         for group in self.groups:
-            group.check()
+            group.check_rate()
 
     def _sides(self, start: int, loss: Callable[[], float]) -> tuple[float, float]:
         """Return both losses; in place, the weights are left at theta - eps z if all went well."""
@@ -330,7 +349,7 @@ class Stepper:
         """
         for name, own in self._identity().items():
             given = _part(state, name)
-            if given != own:
+            if not _same(given, own):
                 # A description of a core is far too long for a line.
                 which = "" if isinstance(own, dict) else f": {own}, not {given}"
                 raise PezoError(f"a state to load must have this optimiser's {name}{which}")
@@ -359,6 +378,13 @@ def groups_of(state: Mapping[str, Any], *, count: int, names: Sequence[str]) -> 
     return list(groups)
 
 
+def _same(given: Any, own: Any) -> bool:
+    try:
+        return bool(given == own)
+    except (RuntimeError, ValueError):  # arrays and tensors do not compare to one truth
+        return False
+
+
 def _part(state: Any, name: str) -> Any:
     if not isinstance(state, Mapping) or name not in state:
         raise PezoError(f"a state to load must have {name}, but has none")
@@ -370,11 +396,26 @@ def rounded(value: float) -> float:
     return float(np.float32(value))
 
 
-def finite(value: float) -> float:
+def finite(value: Any) -> float:
     """Return a loss, or refuse what is none."""
-    value = float(value)
-    if not math.isfinite(value):
+    try:
+        loss = float(value)
+    except (OverflowError, RuntimeError, TypeError, ValueError):  # the second is torch's
         raise PezoError(
-            f"a loss must be a finite number, not {value}; use a smaller learning rate or eps"
+            f"a loss must be one number, not {shown(value)}; return the mean of the batch"
+        ) from None
+    if not math.isfinite(loss):
+        raise PezoError(
+            f"a loss must be a finite number, not {loss}; use a smaller learning rate or eps"
         )
-    return value
+    return loss
+
+
+def callable_of(closure: Any) -> Callable[[], float]:
+    """Return what computes the loss, or refuse what cannot be called."""
+    if not callable(closure):
+        raise PezoError(
+            f"a step must get a function that returns the loss, not {shown(closure)}; write e.g. "
+            "step(lambda: loss(model))"
+        )
+    return closure

@@ -40,29 +40,29 @@ class Status:
         ports = (*COMMANDS, "start_index")
         handles = [getattr(dut, name) for name in ports if hasattr(dut, name)]
         self._commands = [(handle, len(handle)) for handle in handles]
-        self._go, self._start = dut.go, dut.start
+        self._ignored = (dut.go, dut.start, dut.flush)
 
     def begin(self, *, shakes: bool) -> None:
         """Note that go was taken."""
         self.ended, self._under_way, self._shakes = None, True, shakes
 
     def drive(self) -> None:
-        """Now and then give go with other commands, or start."""
+        """Now and then give go with other commands, start or flush."""
         self.rest()
         # At the clock after done another sweep may begin; until then it must not.
         if self._under_way and self._shakes and self._bench.rng.random() < 0.1:
             self.shaken += 1
             self.shake()
-            self._pulsed.append(self._bench.rng.choice((self._go, self._start)))
+            self._pulsed.append(self._bench.rng.choice(self._ignored))
             self._bench.put(self._pulsed[0], 1)
 
     def calm(self) -> None:
         """Take back a go that was given in the sweep's last clock, before the next one is."""
         self._went = False
-        self._bench.put(self._go, 0)
+        self._bench.put(self._bench.dut.go, 0)
 
     def rest(self) -> None:
-        """Take go and start back."""
+        """Take back what was given."""
         while self._pulsed:
             self._bench.put(self._pulsed.pop(), 0)
 

@@ -38,9 +38,12 @@ class RegisterBus:
         self.map = RegisterMap.from_json(bench.manifest["registers"])
 
     async def read(self, name: str, index: int = 0) -> int:
-        """Read a register that must answer."""
-        data, response = await self.axi.read(self.map[name].address(index))
+        """Read a register that must answer, with 0 where it has no field to read."""
+        register = self.map[name]
+        data, response = await self.axi.read(register.address(index))
         assert response == OKAY, f"a read of {name} is answered {response}"
+        fields = sum(field.mask for field in register.fields if field.readable)
+        assert not data & ~fields, f"{name} is {data:#x}, with ones outside its fields"
         return data
 
     async def get(self, name: str, field: str) -> int:
@@ -165,6 +168,10 @@ class Checks:
         await self._registers.expect("ERROR")
 
     async def _others(self) -> None:
+        # All ones, which must be seen nowhere else.
+        for register in self._registers.map:
+            ones = register.mask(Access.READ_WRITE) & ~self._busy_bits(register)
+            await self._fill(register, ones)
         mapped = {address for register in self._registers.map for address in register.addresses()}
         before = await self.snapshot()
         plain = max(r.offset for r in self._registers.map if not r.external)
@@ -175,7 +182,16 @@ class Checks:
                 assert response == SLVERR, f"{address:#x} is readable"
                 # Further up, bits of the address that no register needs are left out.
                 assert not value or address >= least, f"{address:#x} gives {value:#x}"
-                response = await self._bus.write(address, WORD, strobe=self._rng.getrandbits(4))
-                assert response == SLVERR, f"{address:#x} is writable"
+                # What starts something needs ones, what is all ones shows zeros.
+                both = (WORD, 0) if address < 2 * least else (self._rng.choice((WORD, 0)),)
+                for data in both:
+                    response = await self._bus.write(address, data)
+                    assert response == SLVERR, f"{address:#x} is writable"
                 self.checked["unmapped"] += 1
         assert await self.snapshot() == before, "a write to an unmapped address acted"
+        for register in self._registers.map:
+            await self._fill(register, register.reset or 0)
+
+    async def _fill(self, register: Register, value: int) -> None:
+        if register.writable and register.readable:
+            assert await self._bus.write(register.address(), value) == OKAY

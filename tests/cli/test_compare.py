@@ -36,8 +36,13 @@ def test_text_and_files(
     assert lines[-1].startswith(f"{place}: compare.json, ")
     assert {path.name for path in place.iterdir()} == set(output.NAMES)
     # No terminal: whole lines, and none is taken back.
-    assert "1/6 on-the-fly: rank of 12 directions\n" in printed.err
-    assert "scaling: gaussian-tree with 4096 lanes\n" in printed.err
+    assert "6/6 on-the-fly: rank of 12 directions\n" in printed.err
+    assert "29/29 scaling: gaussian-tree with 4096 lanes\n" in printed.err
+    # Numbered in the order in which they begin, two at a time: the largest first.
+    said = printed.err.splitlines()
+    assert {line[:17] for line in said[:2]} == {"1/6 gaussian-tree", "2/6 gaussian-clt:"}
+    numbers = [int(line.partition("/")[0]) for line in said]
+    assert sorted(numbers[:6]) == list(range(1, 7)) and numbers[6:] == list(range(1, 30))
     assert "\r" not in printed.err and "\033" not in printed.err
     assert {lanes for _, lanes, _ in tools.asked} == {32, 128, 512, 1024, 4096}
 

@@ -18,11 +18,12 @@ import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import pezo_hw
 from pezo_hw import __version__
 from pezo_hw.cli import check
 from pezo_hw.cli import main as cli
 from pezo_hw.config import load, load_preset, preset_names, to_toml
-from pezo_hw.errors import CheckFailed, PezoError
+from pezo_hw.errors import CheckFailed, Interrupted, PezoError
 
 
 def pezo(*arguments: str | Path) -> tuple[int, str, str]:
@@ -97,6 +98,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         (CheckFailed("3 groups differ"), 1, "error: 3 groups differ\n"),
         (OSError(28, "No space left on device", "x.v"), 2, "error: x.v: No space left on device\n"),
         (KeyboardInterrupt(), 130, ""),
+        (Interrupted("3 of 4\nsteps"), 130, "interrupted: 3 of 4\\nsteps\n"),
         (typer.Abort(), 130, ""),
         (typer.Exit(1), 1, ""),
     ],
@@ -116,6 +118,24 @@ def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "_facts", fail)
     with pytest.raises(ZeroDivisionError):
         pezo("check", "tiny")
+
+
+def test_the_package_is_the_command() -> None:
+    command = [sys.executable, "-m", "pezo_hw", "check", "tin"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith('error: CONFIG must be a preset or an existing file, not "tin"; ')
+    # Whoever imports the package does not get the command with it.
+    package = Path(pezo_hw.__file__).parent
+    importers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"^\s*(from|import) pezo_hw\.cli", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert {name for name in importers if not name.startswith("cli/")} == {"__main__.py"}
 
 
 def test_a_closed_pipe_ends_quietly() -> None:

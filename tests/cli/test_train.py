@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pezo_hw.cli.main import main
+from pezo_hw.config import load, to_toml
+from pezo_hw.driver import GoldenBackend
+from pezo_hw.train.hardware import SOURCES
+from pezo_hw.train.loop import Trainer
+from pezo_hw.train.numpy import ZO
 
 GOLDEN = ["train", "digits", "--backend", "golden"]
 
@@ -92,6 +100,34 @@ def test_options_choose_the_configuration(capsys: pytest.CaptureFixture[str]) ->
         (["--backend", "golden", "--config", "tiny"], r'tiny: core.kind must be "zo-step"'),
         (["--backend", "golden", "--steps", "0"], r"--steps"),
         (["--backend", "numpy", "--set", "source.bits=9"], r"--set must come with --config"),
+        (
+            ["--source", "pre-generated", "--set", "source.bits=9"],
+            r"--set source.bits=9 must not come with --source pre-generated, which sets source.bits"
+            r" = 8; leave one of them out",
+        ),
+        (
+            ["--backend", "golden", "--bits", "8", "--set", "zo.epsilon_log2=-6"],
+            r"--set zo.epsilon_log2=-6 must not come with --bits 8, which sets zo.epsilon_log2 = -",
+        ),
+        (
+            ["--update", "zoqo", "--set", "zo.coefficient_shift=9"],
+            r"zo.coefficient_shift=9 must not come with --update zoqo, which leaves no such key; ",
+        ),
+        (
+            ["--source", "rademacher", "--update", "zoqo"],
+            r"error: --source rademacher --update zoqo with zcu102-step: source.kind must be .*; "
+            r"or leave out --source, or take another --config than zcu102-step",
+        ),
+        (
+            ["--log", "no/such/a.log"],
+            r"no/such/a.log must be in a folder that exists, but no/such ",
+        ),
+        (["--lora", "0"], r"the rank of adapters must be an integer of at least 1, not 0; use 1"),
+        (["--method", "wide-uniform"], r"the method must be bp, .* or zoqo, not 'wide-uniform'"),
+        (
+            ["--config", "zcu102-wide", "--method", "wide-uniform"],
+            r"the method in floating point must be bp, .*, zoqo, not wide-uniform; choose one",
+        ),
     ],
 )
 def test_a_bad_option_is_one_line(
@@ -107,3 +143,98 @@ def test_a_bad_option_is_one_line(
 def test_an_unknown_data_set_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "digit", "--backend", "golden"]) == 2
     assert "the data set must be digits" in capsys.readouterr().err
+
+
+def test_the_options_are_blamed_and_not_the_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    config = load("zcu102-step", ["source.generators=3", "reuse.lanes=24"])
+    path.write_text(to_toml(config), encoding="utf-8")
+    assert main(["train", "digits", "--config", str(path), "--source", "pre-generated"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: --source pre-generated with {path}: reuse.lanes must be a multiple of the words a "
+        "clock, source.words = 32, not 24; use 32; or leave out --source, or take another --config "
+        f"than {path}\n"
+    )
+    # A fault of the file is one of the file.
+    path.write_text(to_toml(config).replace("lanes = 24", "lanes = 25"), encoding="utf-8")
+    assert main(["train", "digits", "--config", str(path), "--source", "pre-generated"]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {path}: reuse.lanes must be a multiple")
+
+
+@pytest.mark.parametrize("option", ["--source", "--method"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_trains_in_fixed_point(
+    source: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*GOLDEN, option, source, "--steps", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 1
+
+
+def _interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, step: int) -> None:
+    """Let the user press Ctrl-C in a step, counted from 1."""
+    whole, calls = getattr(owner, name), []
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return whole(self, *arguments)
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_interruption_says_how_far_it_came(
+    options: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    command = ["train", "digits", "--steps", "9", "--seed", "3", *options]
+    place, log = tmp_path / "run", tmp_path / "a.log"
+    for owner, name, more, kept in (
+        (Trainer, "_step", ["--backend", "golden"], "nothing is kept without -o"),
+        (
+            Trainer,
+            "_step",
+            ["--backend", "golden", "-o", str(place)],
+            f"the same command goes on from there: {place}",
+        ),
+        (ZO, "step", [], "nothing is kept without --log"),
+        (ZO, "step", ["--log", str(log)], f"they are in {log}"),
+    ):
+        with monkeypatch.context() as patch:
+            _interrupt(patch, owner, name, step=4)
+            assert main([*command, *more]) == 130
+        out, err = capsys.readouterr()
+        assert out == "" and err.endswith(f"interrupted: seed 3 did 4 of 9 steps; {kept}\n")
+    assert main([*command, "--backend", "golden", "-o", str(place)]) == 0
+
+
+def test_an_interruption_after_the_last_step_is_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for owner, name, backend in ((Trainer, "_step", "golden"), (ZO, "step", "numpy")):
+        with monkeypatch.context() as patch:
+            _interrupt(patch, owner, name, step=2)
+            assert main(["train", "digits", "--backend", backend, "--steps", "2"]) == 0
+        assert "interrupted" not in capsys.readouterr().err
+
+
+def test_compiling_is_announced(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def open_rtl(config: Any) -> Any:
+        said.append(capsys.readouterr().err)
+        return GoldenBackend(config)
+
+    monkeypatch.setattr("pezo_hw.driver.rtl.open_rtl", open_rtl)
+    for options in ([], ["--json"]):
+        assert main(["train", "digits", "--backend", "rtl", "--steps", "1", *options]) == 0
+        capsys.readouterr()
+    line = "compiling the core for simulation; it is kept, so only the first time takes long\n"
+    assert said == [line, ""]

@@ -9,13 +9,13 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         "signs",
         {"reuse.signs": True},
         r'reuse\.signs must be false for source\.kind = "rademacher", where no lanes share a word, '
-        r"not true; remove it",
+        r"not true; remove it \(--set reuse\.signs=\)",
     ),
     (
         "step",
         {"reuse.signs": True},
         r'reuse\.signs must be false for core\.kind = "zo-step", whose lanes have no signs yet, '
-        r'not true; remove it, or use core\.kind = "perturbation"',
+        r'not true; remove it \(--set reuse\.signs=\), or use core\.kind = "perturbation"',
     ),
     (
         "wide",

@@ -135,6 +135,23 @@ def test_overrides_may_add_a_section() -> None:
     assert load("tiny", step).zo is not None
 
 
+def test_an_empty_value_removes_a_key(tmp_path: Path) -> None:
+    zoqo = ["zo.update=zoqo", "zo.levels=3", " scaling . mode = "]
+    config = load("zcu102-step", [*zoqo, "zo.epsilon_log2="])
+    assert config.zo is not None and config.zo.epsilon_log2 is None and config.zo.levels == 3
+    # The last one for a key counts, and what is not there can be removed.
+    assert load("tiny", ["source.seed=", "source.seed=7", "zo.levels="]) == load(
+        "tiny", ["source.seed=7"]
+    )
+    assert load("tiny", ["source.seed=7", "source.seed="]) == load("tiny")
+    # The message of a key that is in the way says how to go on.
+    found = re.search(r"; remove it \(--set (\S+=)\)$", refusal("zcu102-step", *zoqo))
+    assert found and load("zcu102-step", [*zoqo, found[1]]) == config
+    path = tmp_path / "x.toml"
+    path.write_text("core = 3\n")
+    assert refusal(path, "core.name=").startswith(f"{path}: core must be a section, not 3")
+
+
 FORM = r"must have the form section\.key=value, but "
 
 
@@ -146,7 +163,9 @@ FORM = r"must have the form section\.key=value, but "
         ("bits=8", FORM + r"names no section and key; did you mean source\.bits\?"),
         ("=8", FORM + r"names no section and key; write e\.g\. --set source\.bits=8"),
         ("source.=8", FORM + r"names no section and key; write e\.g\. --set source\.bits=8"),
-        ("source.bits=", FORM + r'has no value; write source\.bits="" for an empty text'),
+        ("source.bits=", r"source\.bits is missing; add it to \[source\]: an integer from .+"),
+        ("source.bit=", r"unknown key source\.bit; did you mean source\.bits\?"),
+        ('core.board=""', r"core\.board must be the name of a board .+, not \"\"; .+"),
         ("sorce.bits=8", r"unknown section \[sorce\]; did you mean \[source\]\?"),
         ("source.bit=8", r"unknown key source\.bit; did you mean source\.bits\?"),
         ("source.bits.x=8", r"unknown key source\.\"bits\.x\"; did you mean source\.bits\?"),
@@ -164,8 +183,7 @@ FORM = r"must have the form section\.key=value, but "
 )
 def test_bad_overrides(override: str, pattern: str) -> None:
     message = refusal("zcu102-step", override)
-    where = "zcu102-step" if override == "source.kind=pre-generated" else f"--set {override}"
-    assert re.fullmatch(re.escape(where) + ": " + pattern, message), message
+    assert re.fullmatch(re.escape(f"--set {override}: ") + pattern, message), message
 
 
 def test_an_override_cannot_smuggle_in_a_key() -> None:
@@ -175,6 +193,15 @@ def test_an_override_cannot_smuggle_in_a_key() -> None:
 
 def test_long_overrides_are_cut() -> None:
     assert len(refusal("tiny", "source.bits=" + "x" * 10_000)) < 300
+
+
+def test_another_kind_of_source_is_blamed_for_what_it_needs() -> None:
+    kind, keys = "source.kind=pre-generated", ("generators", "rotation", "phases")
+    given = [kind, *(f"source.{key}=" for key in keys)]
+    message = refusal("zcu102-onthefly", *given)
+    assert message.startswith(f"--set {kind}: source.pool_size is missing; add it to [source]: an")
+    given += ["source.pool_size=101", "source.words=8"]
+    assert load("zcu102-onthefly", given).source.kind == "pre-generated"
 
 
 def test_a_fault_of_the_file_is_not_blamed_on_the_override(tmp_path: Path) -> None:

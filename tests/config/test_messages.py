@@ -32,13 +32,14 @@ UNKNOWN: list[tuple[str, str, str]] = [
         "fly",
         "source.pool_size",
         r'source\.pool_size must be left out for source\.kind = "on-the-fly", it is for '
-        r'"pre-generated"; remove it or set source\.kind = "pre-generated"',
+        r'"pre-generated"; remove it \(--set source\.pool_size=\) or set '
+        r'source\.kind = "pre-generated"',
     ),
     (
         "pool",
         "source.rotation",
         r'source\.rotation must be left out for source\.kind = "pre-generated", it is for '
-        r'"on-the-fly"; remove it or set source\.kind = "on-the-fly"',
+        r'"on-the-fly"; remove it \(--set source\.rotation=\) or set source\.kind = "on-the-fly"',
     ),
     ("fly", "source.on-the-fly", r"unknown key source\.on-the-fly; the keys of \[source\] are .+"),
     ("fly", "source.a b\nc", r'unknown key source\."a b\\nc"; the keys of \[source\] are .+'),

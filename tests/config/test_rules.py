@@ -95,7 +95,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         "fly",
         {"source.leap": 2},
         r"source\.leap must go with source\.polynomial, not 2 alone; "
-        r"add a polynomial or remove the leap",
+        r"add a polynomial, or remove it \(--set source\.leap=\)",
     ),
     (
         "fly",
@@ -113,7 +113,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         "fly",
         {"scaling.exponent": 1},
         r'scaling\.exponent must go with scaling\.mode = "constant", not 1 with "group"; remove it '
-        r'or set the mode to "constant"',
+        r'\(--set scaling\.exponent=\) or set the mode to "constant"',
     ),
     (
         "fly",
@@ -171,7 +171,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
         "wide",
         {"scaling.exponent": 1},
         r'scaling\.exponent must go with scaling\.mode = "constant", not 1 with "none"; remove it '
-        r'or set the mode to "constant"',
+        r'\(--set scaling\.exponent=\) or set the mode to "constant"',
     ),
     (
         "signs",

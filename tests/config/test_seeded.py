@@ -82,7 +82,7 @@ def test_keys_of_other_kinds_are_refused(bases: Any, base: str, key: str, owner:
     message = refusal(put(bases[base], **{key: 1}))
     assert message == (
         f'x.toml: source.{key} must be left out for source.kind = "{kind}", it is for "{owner}"; '
-        f'remove it or set source.kind = "{owner}"'
+        f'remove it (--set source.{key}=) or set source.kind = "{owner}"'
     )
 
 

@@ -40,20 +40,20 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     (
         "step",
         {"zo.levels": 3},
-        r'zo\.levels must be left out for zo\.update = "dsp", not 3; remove it or set '
-        r'zo\.update = "zoqo"',
+        r'zo\.levels must be left out for zo\.update = "dsp", not 3; remove it '
+        r'\(--set zo\.levels=\) or set zo\.update = "zoqo"',
     ),
     (
         "step",
         _ZOQO | {"zo.epsilon_log2": -7},
         r'zo\.epsilon_log2 must be left out for zo\.update = "zoqo", not -7, because its epsilon '
-        r"is zo\.levels weight LSBs; remove it",
+        r"is zo\.levels weight LSBs; remove it \(--set zo\.epsilon_log2=\)",
     ),
     (
         "step",
         _ZOQO | {"zo.coefficient_shift": 9},
         r'zo\.coefficient_shift must be left out for zo\.update = "zoqo", not 9, because its '
-        r"coefficient is in whole weight LSBs; remove it",
+        r"coefficient is in whole weight LSBs; remove it \(--set zo\.coefficient_shift=\)",
     ),
     (
         "signs",

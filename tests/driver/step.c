@@ -104,6 +104,8 @@ static int keeps_the_table(pezo_engine *engine, const pezo_bus *bus, pezo_weight
     const uint32_t all = count / lanes + (count % lanes != 0);
     pezo_state state, other;
 
+    if (pezo_tensor(engine, 0, 0, 0) != PEZO_MISUSE)
+        return 0;
     if (pezo_tensor(engine, 0, all, 0) || pezo_tensors(engine, 1) || pezo_save(engine, &state) ||
         pezo_load(engine, bus, weights, count, &state))
         return 0;

@@ -17,6 +17,7 @@ from pezo_hw.driver.rtl import RtlBus
 from pezo_hw.errors import PezoError
 from pezo_hw.export.folder import generate
 from pezo_hw.golden.engine import Engine as ModelEngine
+from pezo_hw.golden.tensors import Tensor
 from pezo_hw.registers import RegisterMap
 from tests.driver.cores import golden, small
 
@@ -80,6 +81,20 @@ def test_a_table_of_tensors(rtl_of: Opener) -> None:
     assert not np.array_equal(packed, _weights(23) // 2)
     with pytest.raises(PezoError, match="weights must take the 7 beats of the table, not 1"):
         backend.device.sweep(Sweep(), _weights(4))
+
+
+def test_a_tensor_of_no_beats_is_refused(rtl_of: Opener) -> None:
+    rtl = rtl_of(small("fused", tensors=4))
+    rtl.load_table((Tensor(3), Tensor(1)))
+    rtl.write("TENSOR_BEATS", index=0)
+    assert [name for name, value in rtl.read("ERROR").items() if value] == ["length_zero"]
+    rtl.write("ERROR", length_zero=1)
+    # Its length is what it was.
+    assert rtl.sweep(Sweep(), _weights(16)).beats == 4
+    rtl.write("TENSOR_BEATS", index=0, beats=1 << 31)
+    assert not any(rtl.read("ERROR").values())
+    with pytest.raises(ValueError, match=r"^beats must be within 1 .. 4294967295, not 0$"):
+        Tensor(0)
 
 
 def test_another_word_of_the_model_is_found(rtl_of: Opener) -> None:

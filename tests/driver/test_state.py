@@ -131,10 +131,11 @@ def test_a_failed_write_leaves_the_old_state(
     _train(engine, 2)
 
     def full(*_: Any) -> None:
-        raise OSError("no space left")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="no space"):
+    message = r"state.npz must be writable, but: no space left on device; choose another place$"
+    with pytest.raises(PezoError, match=message):
         save(engine, path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

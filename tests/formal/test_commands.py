@@ -79,6 +79,8 @@ def _describe(proof: Proof, name: str, dut: Any) -> Any:
     may = ~command.busy & length & (command.kind < KINDS) & (command.k >= -2) & (command.k <= 2)
     proof.always(f"{name}_go_acts", ~(alone & may) | command.go)
     proof.always(f"{name}_table", ~(command.table_write & command.sweeping))
+    empty = ~command.table_field & (command.table_data == 0)
+    proof.always(f"{name}_table_beats", ~(command.table_write & empty))
     return model
 
 
@@ -162,6 +164,13 @@ class _Careless(_Faulty):
         m.d.comb += inner.command.sweeping.eq(0)
 
 
+class _Hollow(_Faulty):
+    """Writes tensors a beat shorter."""
+
+    def spoil(self, m: Module, inner: Any) -> None:
+        m.d.comb += self.command.table_data.eq(inner.command.table_data - 1)
+
+
 def test_broken_commands_are_caught() -> None:
     mutants = {
         "eager": (_Eager, "go_idle"),
@@ -170,6 +179,7 @@ def test_broken_commands_are_caught() -> None:
         "empty": (_Empty, "go_length"),
         "lazy": (_Lazy, "go_acts"),
         "careless": (_Careless, "table"),
+        "hollow": (_Hollow, "table_beats"),
     }
     proof = Proof(hunt={f"{name}_{claim}" for name, (_, claim) in mutants.items()})
     for name, (mutant, _) in mutants.items():

@@ -16,9 +16,9 @@ from tests.gateware.benches import run
 class Sequencer(wiring.Component):
     """The control and the count of its groups."""
 
-    def __init__(self, schedule: str = "in-place"):
+    def __init__(self, schedule: str = "in-place", *, mixing: int = dither.WARM_UP):
         signature = command_signature(coefficient_bits=10, index_bits=4, schedule=schedule)
-        self._control = Control(signature, saturated_bits=3, schedule=schedule)
+        self._control = Control(signature, saturated_bits=3, mixing=mixing, schedule=schedule)
         members = dict(self._control.signature.members)
         members["last"] = members["last"].flip()
         super().__init__(members)
@@ -82,7 +82,7 @@ def test_a_sweep_issues_its_beats(beats: int, stalls: float) -> None:
         ctx.set(dut.command.go, 0)
         assert not ctx.get(dut.restore)
         await _go(ctx, dut, beats=beats, k=-2, coefficient=-512, capture=1)
-        assert Control.LATENCY == 1 + dither.WARM_UP
+        assert Control.LATENCY == 1
         await _mix(ctx, dut)
         assert ctx.get(dut.k) == -2 and ctx.get(dut.coefficient) == -512
         assert ctx.get(dut.capture)
@@ -115,6 +115,35 @@ def test_a_sweep_issues_its_beats(beats: int, stalls: float) -> None:
         assert not ctx.get(dut.command.done) and not ctx.get(dut.command.busy)
         assert not ctx.get(dut.command.tlast_early) and not ctx.get(dut.command.tlast_late)
         assert not ctx.get(dut.command.aborted) and ctx.get(dut.command.beats_done) == 1
+
+    run(dut, bench)
+
+
+def test_without_a_dither_groups_are_issued_at_once() -> None:
+    dut = Sequencer(mixing=0)
+    command = dut.command
+
+    async def bench(ctx: Any) -> None:
+        for beats in (1, 3):
+            await _go(ctx, dut, beats=beats, k=1)
+            ctx.set(dut.issued, 1)
+            for i in range(beats):
+                assert ctx.get(dut.issue) and ctx.get(dut.run) and not ctx.get(dut.mix)
+                assert ctx.get(dut.last) == (i == beats - 1)
+                await ctx.tick()
+            ctx.set(dut.issued, 0)
+            for _ in range(3):
+                assert not ctx.get(dut.issue) and ctx.get(dut.run)
+                await ctx.tick()
+            # An abort where there would be mixing.
+            ctx.set(command.abort, 1)
+            await ctx.tick()
+            ctx.set(command.abort, 0)
+            assert ctx.get(command.busy) and not ctx.get(dut.run) and ctx.get(command.aborted)
+            ctx.set(dut.empty, 1)
+            await ctx.tick()
+            ctx.set(dut.empty, 0)
+            assert not ctx.get(command.busy)
 
     run(dut, bench)
 

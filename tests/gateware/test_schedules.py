@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from pezo_hw import config
+from pezo_hw.export.rtl import build, to_systemverilog
 from pezo_hw.gateware.words import Factors
 from pezo_hw.golden.schedules import OFFERED, USED
 from pezo_hw.golden.step import StepCore as Model
-from pezo_hw.golden.tensors import Tensor
+from pezo_hw.golden.tensors import MOST, Tensor
 from tests.gateware.benches import bank, pool
 from tests.gateware.step_player import Player, Sweep
 
@@ -135,6 +137,11 @@ def test_tables(schedule: str, source: str, zo: dict[str, Any], bits: int) -> No
     player = Player(configured(schedule, source, zo, tensors=8, bits=bits))
     limit = 1 << (player.model.arithmetic.coefficient_bits - 1)
     player.play(tables_of(schedule, limit=limit), stalls=STALLS)
+
+
+def test_no_entry_holds_0_beats_before_it_is_written() -> None:
+    text = to_systemverilog(build(configured("in-place", "plain", DSP, tensors=8)))
+    assert re.findall(r"lengths\[\d+\] = 32'd(\d+);", text) == ["1"] * MOST
 
 
 def test_the_sources_are_of_all_kinds() -> None:

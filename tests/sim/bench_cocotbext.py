@@ -3,9 +3,11 @@
 Its managers and stream ends were written by someone else. Every pattern of idle clocks is crossed
 with every pattern of back pressure, on the streams and on all channels of AXI4-Lite.
 
-Arrays: ``weights`` and ``results``, of all sweeps one after the other, in LSBs. Parameter
-``sweeps``: for each its ``length`` in weights, its commands and ``saturations``, the ``patterns``
-of what drives and of what takes, and whether it comes ``behind_reset``.
+Arrays: ``weights`` of all sweeps one after the other, in LSBs; ``results``, for each sweep what
+leaves on each of its ``outputs``. Parameter ``sweeps``: for each its ``length`` in weights, its
+commands and ``saturations``, and the ``patterns`` of what drives, and by output of what takes; the
+first of these also of the bus. With ``behind_reset``, a sweep that is reset after so many beats
+comes before it.
 """
 
 from __future__ import annotations
@@ -45,6 +47,11 @@ with warnings.catch_warnings():
 warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"cocotbext\.axi|cocotb_bus")
 
 
+OUTPUTS = {"weights": "m_axis", "plus": "m_axis_plus", "minus": "m_axis_minus"}
+# Beats of a sweep that is reset.
+LONG = 200
+
+
 def pattern(name: str, rng: random.Random) -> Iterator[int] | None:
     """Return a pattern by name: 1 in clocks in which a side pauses."""
     if name == "never":
@@ -70,20 +77,25 @@ class TB:
         Clock(dut.aclk, 10, "ns").start()
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), **ends)
         self.source = AxiStreamSource(AxiStreamBus.from_prefix(dut, "s_axis"), **ends)
-        self.sink = AxiStreamSink(AxiStreamBus.from_prefix(dut, "m_axis"), **ends)
+        self.sinks = {
+            name: AxiStreamSink(AxiStreamBus.from_prefix(dut, prefix), **ends)
+            for name, prefix in OUTPUTS.items()
+            if hasattr(dut, f"{prefix}_tvalid")
+        }
 
-    def pause(self, driving: str, taking: str) -> None:
-        """Set the patterns of what drives valid and of what drives ready."""
+    def pause(self, driving: str, *taking: str) -> None:
+        """Set the patterns of what drives valid and, by output, of what drives ready."""
         write, read = self.bus.write_if, self.bus.read_if
         drives = (self.source, write.aw_channel, write.w_channel, read.ar_channel)
-        takes = (self.sink, write.b_channel, read.r_channel)
-        for ends, name in ((drives, driving), (takes, taking)):
-            for end in ends:
-                end.clear_pause_generator()
-                end.pause = False
-                chosen = pattern(name, self.rng)
-                if chosen is not None:
-                    end.set_pause_generator(chosen)
+        ends = [(end, driving) for end in drives]
+        ends += [(end, taking[0]) for end in (write.b_channel, read.r_channel)]
+        ends += zip(self.sinks.values(), taking, strict=True)
+        for end, name in ends:
+            end.clear_pause_generator()
+            end.pause = False
+            chosen = pattern(name, self.rng)
+            if chosen is not None:
+                end.set_pause_generator(chosen)
 
     async def reset(self, clocks: int = 4) -> None:
         self.dut.aresetn.value = 0
@@ -106,9 +118,10 @@ class TB:
 
     async def go(self, sweep: dict[str, Any], beats: int) -> None:
         await self.write("LENGTH", beats=beats)
-        await self.write("SWEEP", k=sweep["k"], capture=sweep["capture"])
+        await self.write("SWEEP", **{f.name: sweep[f.name] for f in self.map["SWEEP"].fields})
         await self.write("COEFFICIENT", c=sweep["coefficient"])
-        await self.write("DITHER_SEED", seed=sweep["dither_seed"])
+        if "DITHER_SEED" in self.map:
+            await self.write("DITHER_SEED", seed=sweep["dither_seed"])
         await self.write("CONTROL", go=1)
 
 
@@ -120,8 +133,8 @@ class Sweeps:
         with np.load(os.environ["PEZO_ARRAYS"]) as arrays:
             self._inputs, self._results = arrays["weights"], arrays["results"]
         self._lanes = int(tb.manifest["source"]["lanes"])
-        self._at = 0
-        self.beats = 0
+        self._at = self._given = 0
+        self.beats = dict.fromkeys(tb.sinks, 0)
 
     async def run(self, sweep: dict[str, Any]) -> None:
         """Command a sweep, stream its weights through and check all that can be seen of it."""
@@ -133,14 +146,24 @@ class Sweeps:
         # The weights wait for the sweep: the stream and the bus go on side by side.
         await tb.source.send(AxiStreamFrame(self._inputs[part].tobytes()))
         await tb.go(sweep, beats)
-        frame = await with_timeout(tb.sink.recv(), 40 * beats + 40, "us")
-        result: NDArray[Any] = np.frombuffer(bytes(frame.tdata), dtype=self._inputs.dtype)
-        wrong = np.flatnonzero(result != self._results[part])
-        assert len(result) == sweep["length"] and not len(wrong), f"{sweep}: {wrong[:5]} differ"
+        for name in sweep["outputs"]:
+            await self._receive(name, sweep, beats)
         if not tb.dut.irq.value:
             await with_timeout(RisingEdge(tb.dut.irq), 10, "us")
         await self._check(sweep, beats)
-        self.beats += beats
+        for name, sink in tb.sinks.items():
+            assert sink.empty(), f"{sweep}: more comes on {name}"
+
+    async def _receive(self, name: str, sweep: dict[str, Any], beats: int) -> None:
+        """Take what an output gives, and compare it."""
+        frame = await with_timeout(self.tb.sinks[name].recv(), 40 * beats + 40, "us")
+        result: NDArray[Any] = np.frombuffer(bytes(frame.tdata), dtype=self._inputs.dtype)
+        expected = self._results[self._given : self._given + sweep["length"]]
+        self._given += sweep["length"]
+        assert len(result) == len(expected), f"{name} of {sweep}: {len(result)} weights"
+        wrong = np.flatnonzero(result != expected)
+        assert not len(wrong), f"{name} of {sweep}: {wrong[:5]} differ"
+        self.beats[name] += beats
 
     async def _check(self, sweep: dict[str, Any], beats: int) -> None:
         tb = self.tb
@@ -154,17 +177,26 @@ class Sweeps:
         await RisingEdge(tb.dut.aclk)
         assert not tb.dut.irq.value, "irq stays"
 
-    async def reset_inside(self) -> None:
-        """Reset the device with beats on their way, and see that nothing of them is left."""
+    async def reset_inside(self, after: int, sweep: dict[str, Any]) -> None:
+        """Reset the device behind some beats of a sweep, and see that nothing of it is left.
+
+        The commands are those of another sweep, but all that a reset must undo is set.
+        """
         tb = self.tb
-        tb.pause("random", "random")
-        await tb.source.send(AxiStreamFrame(bytes(2 * self._lanes * 400)))
-        await tb.go({"k": 1, "capture": 1, "coefficient": 9, "dither_seed": 1}, 400)
-        for _ in range(tb.rng.randint(30, 300)):
+        tb.pause(*sweep["patterns"])
+        size = self._inputs.itemsize * self._lanes
+        await tb.source.send(AxiStreamFrame(bytes(size * LONG)))
+        await tb.go({**sweep, "capture": 1, "capture_b": 1, "coefficient": 9}, LONG)
+        prefix = OUTPUTS[sweep["outputs"][-1]]
+        valid, ready = (getattr(tb.dut, f"{prefix}_t{end}") for end in ("valid", "ready"))
+        came = 0
+        while came < after:
             await RisingEdge(tb.dut.aclk)
-        assert (await tb.read("STATUS"))["sweeping"]
+            came += int(valid.value) & int(ready.value)
+        assert not tb.dut.irq.value, "the reset comes too late"
         await tb.reset(tb.rng.randint(1, 4))
-        tb.sink.clear()
+        for sink in tb.sinks.values():
+            sink.clear()
         for register in tb.map:
             if register.readable and register.name != "STATUS":
                 values = await tb.read(register.name)
@@ -182,8 +214,8 @@ async def crossed(dut: Any) -> None:
     sweeps = Sweeps(tb)
     resets = 0
     for sweep in tb.parameters["sweeps"]:
-        if sweep.get("behind_reset"):
-            await sweeps.reset_inside()
+        if "behind_reset" in sweep:
+            await sweeps.reset_inside(sweep["behind_reset"], sweep)
             resets += 1
         await sweeps.run(sweep)
     Bench.report(crossed={"beats": sweeps.beats, "resets": resets})

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pezo_hw.config import Config, load
 from pezo_hw.export.folder import read
 from pezo_hw.golden.engine import engine_of
+from pezo_hw.golden.schedules import OFFERED, outputs_of
 from pezo_hw.registers import Access, RegisterMap
 from pezo_hw.registers.description import register_map
 from pezo_hw.simulate import run
@@ -24,6 +26,13 @@ Generated = Callable[[Config], Path]
 EFFORT = Effort(beats=300, steps=3)
 COCOTBEXT = Path(__file__).with_name("bench_cocotbext.py")
 PATTERNS = ("never", "cycle", "random")
+# Of what drives and what takes on up to three outputs, as numbers of patterns: in these nine rows
+# each two of them meet with every pair of patterns.
+CROSSED = [(a, b, (a + b) % 3, (a + 2 * b) % 3) for a in range(3) for b in range(3)]
+# What drives and what takes the weights in sweeps of 10,000 of them.
+LONG = ((0, 1), (2, 2), (1, 0))
+# Beats of 200 after which a reset comes.
+RESETS = (0, 1, 100, 199)
 
 
 def _config(*more: str) -> Config:
@@ -72,25 +81,49 @@ def test_sweeps_equal_golden(generated: Generated, name: str) -> None:
     assert counts["sweeps"] > 40 and counts["ignored"] > 10 and counts["saturations"] > 20
 
 
-def test_patterns_crossed_with_cocotbext_axi(generated: Generated) -> None:
-    sweeps = Sweeps(IN_PLACE, seed=1)
-    lanes = sweeps.lanes
-    lengths = itertools.cycle((1, lanes - 1, lanes, lanes + 1, 97))
-    for number, patterns in enumerate(itertools.product(PATTERNS, PATTERNS)):
-        if number in (3, 7):
-            sweeps.core.start(sweeps.core.engine.reset_index)
-        chosen = [next(lengths) for _ in range(2)] + [10_000] * (patterns == ("random", "random"))
-        for place, length in enumerate(chosen):
+def _crossed(config: Config) -> Sweeps:
+    """Plan sweeps of every length under every pair of patterns, and resets before some."""
+    sweeps = Sweeps(config, seed=1)
+    lanes, schedule = sweeps.lanes, sweeps.core.schedule
+    outputs, kinds = len(outputs_of(schedule)), OFFERED[schedule]
+    resets = list(RESETS)
+    for number, row in enumerate(CROSSED):
+        patterns = [PATTERNS[i] for i in row[: 1 + outputs]]
+        for place, length in enumerate((1, lanes - 1, lanes, lanes + 1, 97, 10_000)):
+            if length == 10_000 and row[:2] not in LONG:
+                continue
+            special: dict[str, Any] = {"patterns": patterns}
+            if resets and place == number % 3:
+                special["behind_reset"] = resets.pop()
+                sweeps.core.start(sweeps.core.engine.reset_index)
             sweeps.add(
                 sweeps.random_weights(length),
-                k=(1, -2, 2, 0)[number % 4],
+                kind=kinds[(number + place) % len(kinds)],
+                k=(1, -2, 2, 0, -1)[place % 5],
                 coefficient=sweeps.random_coefficient(),
                 capture=number % 2 == 0,
-                patterns=patterns,
-                behind_reset=number in (3, 7) and place == 0,
+                capture_b=schedule == "fused" and place % 2 == 0,
+                **special,
             )
-    plan = sweeps.plan()
+    assert not resets
+    return sweeps
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_patterns_crossed_with_cocotbext_axi(generated: Generated, name: str) -> None:
+    plan = _crossed(CONFIGS[name]).plan()
     result = run(
-        generated(IN_PLACE), bench=COCOTBEXT, parameters=plan.parameters, arrays=plan.arrays
+        generated(CONFIGS[name]), bench=COCOTBEXT, parameters=plan.parameters, arrays=plan.arrays
     )
-    assert result.data["crossed"]["resets"] == 2 and result.data["crossed"]["beats"] > 2000
+    found = result.data["crossed"]
+    assert found["resets"] == len(RESETS)
+    expected = dict.fromkeys(found["beats"], 0)
+    for sweep in plan.parameters["sweeps"]:
+        for output in sweep["outputs"]:
+            expected[output] += -(-sweep["length"] // 5)
+    assert found["beats"] == expected and min(expected.values()) > 2000
+
+
+def test_the_patterns_are_crossed() -> None:
+    for one, other in itertools.combinations(range(4), 2):
+        assert len({(row[one], row[other]) for row in CROSSED}) == 9

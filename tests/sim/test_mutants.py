@@ -44,6 +44,10 @@ FUSED = from_mapping(
         "control": {"tensors": 4},
     }
 )
+FUSED_IP = from_mapping(
+    FUSED.model_dump(mode="json", exclude_none=True)
+    | {"control": {"tensors": 4, "interface": "axi-lite"}}
+)
 
 # Name: configuration, what is looked for in the RTL, what takes its place where it first comes.
 MUTANTS: dict[str, tuple[Config, str, str]] = {
@@ -91,7 +95,23 @@ MUTANTS: dict[str, tuple[Config, str, str]] = {
     "words with fewer bits lose their half": (
         FUSED, r"(_\d+_) \| \{ 1'h0, half_1 \};", r"\1;",
     ),
+    "0 beats are written to the table": (
+        FUSED_IP, r"(assign command__table_write = _\d+_) & _\d+_;", r"\1;",
+    ),
+    "0 beats are no error": (FUSED_IP, r"(ERROR__length_zero = _\d+_) \| no_beats;", r"\1;"),
+    "0 beats are an error for settings": (
+        FUSED_IP, r"no_beats = TENSOR_BEATS__write &", "no_beats = TENSOR_SETTINGS__write &",
+    ),
     "the last group comes a beat early": (STEP, r"remaining == 2'h2", "remaining == 2'h3"),
+    "valid waits for ready": (
+        FUSED, r"(?s)(module \w+__plus_path\(.*?assign valid_moves = )_\d+_ \|", r"\1",
+    ),
+    "an abort goes unseen at first": (
+        STEP, r"(_\d+_ = )command__abort \? 2'h2 : (_\d+_;)", r"\1\2",
+    ),
+    "a dither loses its lowest bit": (
+        STEP, r"\{ perturbed_0, dither \}", "{ perturbed_0, dither[15:1], 1'h0 }",
+    ),
     "the sweep does not capture": (STEP, r"(assign capture = )\\capture\S*\s+& last", r"\1 1'h0"),
 }  # fmt: skip
 
@@ -118,7 +138,9 @@ def test_a_mutant_is_found(generated: Generated, tmp_path: Path, name: str, simu
 
 
 @pytest.mark.parametrize(
-    "config", [TINY, BANK, POOL, STEP, FUSED], ids=["tiny", "bank", "pool", "step", "fused"]
+    "config",
+    [TINY, BANK, POOL, STEP, FUSED, FUSED_IP],
+    ids=["tiny", "bank", "pool", "step", "fused", "fused, registers"],
 )
 def test_without_a_mutation_all_is_well(
     generated: Generated, config: Config, simulator: str

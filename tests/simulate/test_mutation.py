@@ -40,8 +40,9 @@ def simulate(folder: Path, number: int, place: Path) -> None:
 def test_as_many_as_wanted_and_all_different(mutated: tuple[Path, list[Mutation]]) -> None:
     _, mutations = mutated
     assert [mutation.number for mutation in mutations] == list(range(1, COUNT + 1))
-    places = {(m.mode, m.cell, m.port, m.bit, m.wire) for m in mutations}
+    places = {(m.mode, m.cell, m.port, m.bit, m.control) for m in mutations}
     assert len(places) == COUNT
+    assert len({m.what for m in mutations}) == COUNT
 
 
 def test_without_one_the_core_is_as_it_was(

@@ -21,7 +21,8 @@ from pezo_hw.driver.rtl import open_folder
 from pezo_hw.errors import PezoError
 from pezo_hw.export.folder import generate
 from pezo_hw.train import curve, data, hardware, host, path_fixed
-from pezo_hw.train.loop import CHECKPOINT, Plan, Trainer, batch_of, until_interrupted
+from pezo_hw.train.interruption import until_interrupted
+from pezo_hw.train.loop import CHECKPOINT, Plan, Trainer, batch_of
 from pezo_hw.train.paths import Request, run
 from tests.driver.cores import golden, small
 
@@ -296,7 +297,7 @@ def test_a_curve_has_the_means_of_its_steps() -> None:
     ],
 )
 def test_training_through_the_rtl_gives_the_golden_weights(config: Config, tmp_path: Path) -> None:
-    """The rest of the cases, with more steps: scripts/check_rtl_training.py."""
+    """Under stalls and with another schedule; the cases of the documents are in test_kept.py."""
     generate(config, tmp_path / "core")
     rtl = open_folder(tmp_path / "core", stalls=(0.1, 0.1))
     checked = CheckedBackend(rtl, reference=golden(config))
@@ -435,3 +436,15 @@ def test_bits_of_a_zoqo_configuration_change_its_levels(tmp_path: Path) -> None:
     config = hardware.configuration(base=str(path), bits=8)
     assert config.zo is not None and config.weights is not None
     assert (config.zo.update, config.zo.levels, config.weights.bits) == ("zoqo", 3, 8)
+
+
+@pytest.mark.parametrize("options", [{}, {"source": "pre-generated"}, {"bits": 8}])
+def test_a_relative_board_counts_from_the_file_of_a_configuration(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    text = to_toml(hardware.configuration()).replace('board = "zcu102"', 'board = "mine.py"')
+    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    config = hardware.configuration(base=str(tmp_path / "x.toml"), **options)
+    assert config.core.board == "mine.py"
+    assert config.board_reference == str(tmp_path / "mine.py")
+    assert to_toml(from_mapping(config.model_dump(exclude_none=True))) == to_toml(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -110,15 +111,102 @@ def test_another_base_model_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (b"", "must be a training log of this version, but begins differently"),
         (b"hello\nworld", "must be a training log of this version"),
+        (logs.MAGIC, "must be a training log of this version"),
         (logs.MAGIC + b"no end", "must be a training log of this version"),
-        (logs.MAGIC + b"{no json}\n", "the head of the log must be JSON"),
+        (logs.MAGIC + b"{no json}\n", "the head of the log must be whole, but it is no JSON; the"),
+        (logs.MAGIC + b"[" * 9999 + b"\n", "the head of the log must be whole, but it is no JSON"),
+        (logs.MAGIC + b"\xff\n", "the head of the log must be whole, but it is no JSON"),
+        (logs.MAGIC + b"3\n", "the head of the log must be whole, but it is 3; the file is damag"),
+        (logs.MAGIC + b"{}\n", "the head of the log must be whole, but source is missing; the"),
     ],
 )
 def test_what_is_no_log_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "x.log").write_bytes(content)
-    with pytest.raises(PezoError, match=message):
+    with pytest.raises(PezoError, match=rf"x\.log: {message}"):
         logs.read(tmp_path / "x.log")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": {}},
+        {"options": {"epsilon": 0.1, "momentum": 1}},
+        {"options": {"epsilon": -1}},
+        {"groups": []},
+        {"groups": [3, 4]},
+        {"groups": [{"rate": "x"}, {"rate": 1}]},
+        {"members": [0]},
+        {"members": [0, 2]},
+        {"members": [0, None]},
+        {"tensors": [{"name": 1, "size": 30}, {"name": "b", "size": 20}]},
+        {"tensors": [{"name": "a"}, {"name": "b", "size": 20}]},
+        {"options": {"epsilon": 0.1, "rule": "zoqo"}, "scales": [1.0]},
+        {"options": {"epsilon": 0.1, "rule": "zoqo"}, "scales": None},
+        {"base": None},
+        {"source": "gaussian"},
+        {"source": {"kind": "pezo"}},
+        {"source": {"kind": []}},
+        {"source": {"kind": "gaussian-other"}},
+    ],
+)
+def test_a_damaged_head_is_one_line(change: dict[str, Any], tmp_path: Path) -> None:
+    base, _ = _trained(tmp_path / "a.log", steps=1)
+    first, head, rest = (tmp_path / "a.log").read_bytes().split(b"\n", 2)
+    damaged = json.dumps(json.loads(head) | change).encode()
+    (tmp_path / "b.log").write_bytes(b"\n".join((first, damaged, rest)))
+    with pytest.raises(PezoError) as caught:
+        replay(tmp_path / "b.log", base)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_and_folders_that_are_missing_are_named(tmp_path: Path) -> None:
+    gone, optimiser = tmp_path / "gone", ZO(SLOPE.copy(), source=CORE, lr=0.1, eps=1e-2)
+    with pytest.raises(
+        PezoError, match=r"a\.log must be in a folder that exists, but .* create it"
+    ):
+        logs.LogWriter(gone / "a.log", optimiser.stepper, names=["a"])
+    assert optimiser.stepper.recorder is None and not gone.exists()
+    with pytest.raises(PezoError, match=r"^a training log must have 1 names, one for each"):
+        logs.LogWriter(tmp_path / "b.log", optimiser.stepper, names=[])
+    assert not (tmp_path / "b.log").exists()
+    request = Request(data="none", log=gone / "a.log")
+    with pytest.raises(PezoError, match=r"a\.log must be in a folder that exists, but "):
+        check(request)
+    for path in (gone / "a.log", str(tmp_path / "a.log"), tmp_path):
+        with pytest.raises(
+            PezoError, match=r" must be a training log, but: .*; name the file that"
+        ):
+            replay(path, {})
+
+
+@pytest.mark.parametrize("steps", [-1, 1.5, "2"])
+def test_replay_refuses_steps_that_are_none(steps: Any, tmp_path: Path) -> None:
+    base, _ = _trained(tmp_path / "a.log", steps=2)
+    with pytest.raises(PezoError, match=r"^steps must be an integer of at least 0, not "):
+        replay(tmp_path / "a.log", base, steps=steps)
+
+
+def test_numbers_of_numpy_can_be_logged(tmp_path: Path) -> None:
+    change = {"lr": np.float64(0.01), "queries": np.int64(2), "strength": np.int8(1)}
+    base, trained = _trained(tmp_path / "a.log", steps=3, **change)
+    again = replay(str(tmp_path / "a.log"), base)
+    assert all(again[name].tobytes() == trained[name].tobytes() for name in trained)
+
+
+@pytest.mark.parametrize("variant", ["in-place", "replay"])
+def test_a_log_does_not_hold_what_a_failed_step_left(variant: str, tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).normal(size=2000).astype(np.float32)
+    base, losses = {"0.0": weights.copy()}, iter([1.0, float("nan")])
+    optimiser = ZO(weights, source="gaussian", lr=1e-4, eps=1e-2, variant=variant)
+    with logs.LogWriter(tmp_path / "a.log", optimiser.stepper, names=["0.0"]):
+        with pytest.raises(PezoError, match=r"^a loss must be a finite number"):
+            optimiser.step(lambda: next(losses))
+        optimiser.step(lambda: float(weights.sum()))
+    again = replay(tmp_path / "a.log", base)["0.0"]
+    assert np.array_equal(again, weights) is (variant == "replay")
+    assert np.allclose(again, weights, atol=1e-6)
 
 
 def test_a_log_must_begin_with_the_training_and_rates_must_go_together(tmp_path: Path) -> None:

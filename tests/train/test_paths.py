@@ -79,7 +79,7 @@ def test_runs_repeat_and_seeds_differ(tmp_path: Path) -> None:
         ({"epsilon": float("inf")}, "epsilon must be a positive number, not inf"),
         ({"seeds": ()}, "seeds must name at least one seed"),
         ({"seeds": (1, 1)}, r"seeds must be different and not negative, not \(1, 1\)"),
-        ({"lora": 0}, "the rank of adapters must be at least 1, not 0"),
+        ({"lora": 0}, "the rank of adapters must be an integer of at least 1, not 0"),
         ({"lora": 4}, "adapters need the models of torch"),
         ({"bits": 4}, "bits are an option of the method zoqo"),
         ({"model": "cct-2"}, "the model must be mlp or linear with numpy, not 'cct-2'"),

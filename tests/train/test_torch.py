@@ -248,13 +248,28 @@ def test_the_usual_start_of_adapters_hides_a() -> None:
     ("change", "message"),
     [
         ({"pattern": "head.*"}, "the pattern of adapters must match a linear layer, such as 0"),
-        ({"rank": 0}, "the rank of adapters must be at least 1, not 0"),
+        ({"rank": 0}, "the rank of adapters must be an integer of at least 1, not 0; use 1$"),
+        ({"rank": 1.5}, "the rank of adapters must be an integer of at least 1, not 1.5; use 2$"),
+        (
+            {"rank": 4},
+            "the rank of adapters must be at most 3, the smaller side of the layer 2 of 5 inputs "
+            "and 3 outputs, not 4; use 3 or less, or a pattern without this layer$",
+        ),
+        ({"rank": 10**9, "pattern": "0"}, "the rank of adapters must be at most 5, .* layer 0 of"),
+        ({"alpha": -1}, "alpha must be a positive number, not -1; give e.g. 1$"),
+        ({"seed": -1}, "the seed of adapters must be an integer from 0 to "),
         ({"start": "x"}, "the start of adapters must be balanced or zero, not 'x'"),
+        ({"pattern": None}, "the pattern of adapters must be text such as 'blocks.*', or a list"),
     ],
 )
 def test_wrong_adapters_are_refused(change: dict[str, Any], message: str) -> None:
+    model = _model()
     with pytest.raises(PezoError, match=f"^{message}"):
-        lora.adapt(_model(), **({"rank": 1} | change))
+        lora.adapt(model, **({"rank": 1} | change))
+    # Nothing was changed on the way.
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    assert _bytes(model) == _bytes(_model())
+    lora.adapt(model, rank=3)
 
 
 def test_cct_2_has_the_published_size() -> None:
@@ -295,3 +310,96 @@ def test_a_state_of_another_optimiser_changes_nothing(drop: str) -> None:
     optimiser.param_groups[0]["lr"] = float("inf")
     with pytest.raises(PezoError, match=r"^lr must be a finite number"):
         optimiser.step(lambda: pytest.fail("a loss was asked for"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lr": "0.1"}, "lr must be a finite number, 0 or more, not '0.1'; give e.g. 1e-4$"),
+        ({"eps": None}, "eps must be a positive number, not None; "),
+        ({"queries": 1.5}, "queries must be an integer from 1 to 65536, not 1.5; use 2$"),
+        ({"seed": 1.5}, "seed must be an integer from 0 to 4294967295, not 1.5; use 2$"),
+        ({"source": None}, "source must be gaussian, .*, not None; give e.g. "),
+        ({"bits": 2.5}, "bits must be an integer from 2 to 16, not 2.5; use 2$"),
+        ({"rule": "adam"}, "rule must be sgd, sign or zoqo, not 'adam'; choose one of them$"),
+        ({"strength": 9}, "strength must be an integer from 0 to 3, not 9; use 3; "),
+        ({"frozen": True}, "an optimiser must have a parameter group that is not frozen, or no "),
+    ],
+)
+def test_wrong_values_are_refused(change: dict[str, Any], message: str) -> None:
+    values: dict[str, Any] = {"source": CORE, "lr": 0.1, "eps": 1e-3} | change
+    with pytest.raises(PezoError, match=f"^{message}"):
+        ZO(_model().parameters(), **values)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ([], "params must be tensors or parameter groups: .*empty.*; give e.g. model.named_par"),
+        (torch.zeros(3), "params must be tensors or parameter groups: .*Tensor.*; give e.g. "),
+        ([3], "params must be tensors or parameter groups: .*int.*; give e.g. "),
+        (None, "params must be tensors or parameter groups: .*None.*; give e.g. "),
+        (
+            [{"params": [torch.zeros(3)], "strenght": 1}],
+            "a parameter group must not have the key 'strenght'; did you mean strength\\?$",
+        ),
+        (
+            [{"params": [torch.zeros(3)], "weight_decay": 1}],
+            "a parameter group must not have the key 'weight_decay'; the keys are params, lr, ",
+        ),
+        ([{"lr": 0.1}], "a parameter group must have the key 'params', which is missing; add it$"),
+        ([{"params": [torch.zeros(3)], "lr": "x"}], "lr must be a finite number, .* not 'x'"),
+    ],
+)
+def test_wrong_groups_are_refused(params: Any, message: str) -> None:
+    with pytest.raises(PezoError, match=f"^{message}") as caught:
+        ZO(params, source=CORE, lr=0.1, eps=1e-3)
+    assert "\n" not in str(caught.value)
+
+
+def test_labels_and_first_rates_of_groups_are_the_callers() -> None:
+    group = {"params": [torch.zeros(3)], "name": "head", "initial_lr": 0.2}
+    assert ZO([group], source=CORE, lr=0.1, eps=1e-3).param_groups[0]["name"] == "head"
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_groups_cannot_be_added_later(steps: int) -> None:
+    model, added = _model(), torch.zeros(4)
+    optimiser = ZO(model.parameters(), source=CORE, lr=0.1, eps=1e-3)
+    for _ in range(steps):
+        optimiser.step(_loss(model))
+    with pytest.raises(PezoError, match=r"^a parameter group must be given when the optimiser is"):
+        optimiser.add_param_group({"params": [added]})
+    assert len(optimiser.param_groups) == 1
+    optimiser.step(_loss(model))
+    optimiser.param_groups.append({"params": [added], "lr": 0.1})
+    with pytest.raises(PezoError, match=r"^an optimiser must keep its 1 parameter groups, not "):
+        optimiser.step(_loss(model))
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (lambda: torch.ones(2), "a loss must be one number, not a value of type Tensor; return"),
+        (lambda: None, "a loss must be one number, not None; return the mean of the batch$"),
+        (None, "a step must get a function that returns the loss, not None; write e.g. "),
+    ],
+)
+def test_what_is_no_loss_is_refused(loss: Any, message: str) -> None:
+    optimiser = ZO(_model().parameters(), source=CORE, lr=0.1, eps=1e-3)
+    with pytest.raises(PezoError, match=f"^{message}"):
+        optimiser.step(loss)
+
+
+@pytest.mark.parametrize("state", [None, 3, "a", [], {"zo": 3, "param_groups": []}])
+def test_what_is_no_state_is_refused(state: Any) -> None:
+    optimiser = ZO(_model().parameters(), source=CORE, lr=0.1, eps=1e-3)
+    with pytest.raises(PezoError, match=r"^a state to load must "):
+        optimiser.load_state_dict(state)
+    good = copy.deepcopy(optimiser.state_dict())
+    for change in ({"zo": 3}, {"state": None}):
+        with pytest.raises(PezoError, match=r"^a state to load must "):
+            optimiser.load_state_dict(good | change)
+    good["param_groups"][0]["params"] = 3
+    with pytest.raises(PezoError, match=r"^a state to load must be of this optimiser: "):
+        optimiser.load_state_dict(good)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pezo_hw.config import load
+from pezo_hw.config import load, to_toml
 from pezo_hw.errors import PezoError
 from pezo_hw.train import sources
 from pezo_hw.train.numpy import ZO
@@ -93,6 +94,7 @@ def test_weights_come_back_when_a_loss_fails(variant: str, call: int) -> None:
     with pytest.raises(PezoError, match=r"^a loss must be a finite number, not nan; use a smaller"):
         optimiser.step(loss)
     assert np.allclose(weights, _weights(), atol=1e-6)
+    assert variant == "in-place" or weights.tobytes() == _weights().tobytes()
     assert optimiser.stepper.steps == 0 and optimiser.stepper.start == 0
 
 
@@ -201,13 +203,40 @@ def test_zoqo_goes_down() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"eps": 0.0}, "eps must be a positive number, not 0.0"),
-        ({"queries": 0}, "queries must be at least 1, not 0"),
-        ({"rule": "adam"}, "rule must be sgd or sign or zoqo, not 'adam'"),
-        ({"variant": "x"}, "variant must be in-place or replay, not 'x'"),
-        ({"strength": 4}, "strength must be 0 to 3, not 4"),
+        ({"eps": 0.0}, "eps must be a positive number, not 0.0; give e.g. 1e-3$"),
+        ({"eps": np.float32("nan")}, "eps must be a positive number, not nan; "),
+        ({"eps": "0.01"}, "eps must be a positive number, not '0.01'; "),
+        ({"eps": 10**400}, "eps must be a positive number, not 1000"),
+        ({"lr": None}, "lr must be a finite number, 0 or more, not None; give e.g. 1e-4$"),
+        ({"lr": "0.1"}, "lr must be a finite number, 0 or more, not '0.1'; "),
+        (
+            {"lr": np.ones(2)},
+            "lr must be a finite number, 0 or more, not a value of type ndarray; ",
+        ),
+        ({"queries": 0}, "queries must be an integer from 1 to 65536, not 0; use 1$"),
+        ({"queries": 2.5}, "queries must be an integer from 1 to 65536, not 2.5; use 2$"),
+        ({"queries": True}, "queries must be an integer from 1 to 65536, not True; use 1$"),
+        ({"seed": 1.5}, "seed must be an integer from 0 to 4294967295, not 1.5; use 2$"),
+        ({"seed": -3}, "seed must be an integer from 0 to 4294967295, not -3; use 0$"),
+        ({"seed": "a"}, "seed must be an integer from 0 to 4294967295, not 'a'; use 0$"),
+        ({"rule": "adam"}, "rule must be sgd, sign or zoqo, not 'adam'; choose one of them$"),
+        ({"rule": "zogo"}, "rule must be sgd, sign or zoqo, not 'zogo'; did you mean zoqo\\?$"),
+        ({"rule": []}, "rule must be sgd, sign or zoqo, not a value of type list; "),
+        ({"variant": "x"}, "variant must be in-place or replay, not 'x'; "),
+        ({"layout": None}, "layout must be flat or tensors, not None; "),
+        ({"fold": "no"}, "fold must be True or False, not 'no'; choose one of them$"),
+        ({"frozen": 1}, "frozen must be True or False, not 1; choose one of them$"),
+        ({"strength": 4}, "strength must be an integer from 0 to 3, not 4; use 3; perturb"),
+        ({"strength": 0.5}, "strength must be an integer from 0 to 3, not 0.5; use 0; "),
         ({"word_bits": 7}, "word_bits must fit the source on-the-fly, which has words of 6 bits"),
-        ({"bits": 1}, "bits must be 2 to 16, not 1"),
+        ({"word_bits": -1}, "word_bits must be an integer of at least 0, not -1; use 0; 0 takes"),
+        ({"bits": 1}, "bits must be an integer from 2 to 16, not 1; use 2$"),
+        ({"bits": 2.5}, "bits must be an integer from 2 to 16, not 2.5; use 2$"),
+        ({"bits": float("inf")}, "bits must be an integer from 2 to 16, not inf; use 2$"),
+        ({"source": None}, "source must be gaussian, .*, a preset or .*, not None; give e.g. "),
+        ({"source": "gausian"}, "source must be .*, not 'gausian'; did you mean gaussian\\?$"),
+        ({"source": "nothing"}, "CONFIG must be a preset or an existing file, not "),
+        ({"frozen": True}, "an optimiser must have a parameter group that is not frozen, or no "),
         ({"rule": "zoqo", "queries": 2}, "queries must be 1 with zoqo, not 2"),
         ({"rule": "zoqo", "strength": 1}, "strength and word_bits must be 0 with zoqo"),
         ({"source": "gaussian", "word_bits": 2}, "word_bits must fit .* which has no words"),
@@ -223,9 +252,25 @@ def test_wrong_values_are_refused(change: dict[str, Any], message: str) -> None:
     ("params", "message"),
     [
         ([], "an optimiser must have at least one parameter"),
-        ([np.zeros(3)], "a parameter must be an array of float32, not of float64"),
+        ([_weights()[:0]], "an optimiser must have at least one parameter with weights"),
+        (None, "params must be arrays of float32, not None; give a list$"),
+        ("abc", "a parameter must be an array of float32, not 'a'; use numpy.float32"),
+        ([np.zeros(3)], "a parameter must be an array of float32, not one of float64; use numpy"),
+        ([3], "a parameter must be an array of float32, not 3; use numpy.float32"),
         ([_weights()[::2]], "a parameter must be C-contiguous and writable"),
-        ([{"params": [_weights()], "momentum": 1}], "a parameter group may have .* not momentum"),
+        (
+            [{"params": [_weights()], "momentum": 1}],
+            "a parameter group must not have the key 'momentum'; the keys are params, lr, str",
+        ),
+        (
+            {"params": _weights(), "word-bits": 1},
+            "a .* the key 'word-bits'; did you mean word_bits",
+        ),
+        ({"params": _weights(), 3: 1}, "a parameter group must not have the key 3; the keys are"),
+        ([{"lr": 0.1}], "a parameter group must have the key 'params', which is missing; add it$"),
+        ([{"params": None}], "params must be arrays of float32, not None; give a list$"),
+        ([{"params": _weights()}, _weights()], "a parameter group must be a dict, not a value of"),
+        ([{"params": _weights(), "lr": None}], "lr must be a finite number, 0 or more, not None"),
     ],
 )
 def test_wrong_parameters_are_refused(params: Any, message: str) -> None:
@@ -289,3 +334,107 @@ def test_a_state_of_another_optimiser_changes_nothing(change: dict[str, Any], me
     with pytest.raises(PezoError, match=message):
         optimiser.load_state_dict(state)
     assert weights.tobytes() == before and repr(optimiser.state_dict()) == repr(was)
+
+
+@pytest.mark.parametrize(
+    ("closure", "message"),
+    [
+        (None, "a step must get a function that returns the loss, not None; write e.g. step"),
+        (lambda: None, "a loss must be one number, not None; return the mean of the batch$"),
+        (lambda: np.ones(2), "a loss must be one number, not a value of type ndarray; return"),
+        (lambda: "1.0 nats", "a loss must be one number, not '1.0 nats'; return the mean"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["sgd", "zoqo"])
+def test_what_is_no_loss_is_refused_and_the_weights_come_back(
+    rule: str, closure: Any, message: str
+) -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=CORE, lr=0.1, eps=1e-2, rule=rule)
+    before = weights.copy()
+    with pytest.raises(PezoError, match=f"^{message}"):
+        optimiser.step(closure)
+    assert np.allclose(weights, before, atol=1e-6) and optimiser.stepper.steps == 0
+
+
+def test_numbers_of_numpy_are_taken_as_such() -> None:
+    weights, same = _weights(), _weights()
+    values: dict[str, Any] = {"lr": 0.25, "eps": 0.5, "queries": 2, "seed": 5, "strength": 1}
+    theirs: dict[str, Any] = {
+        "lr": np.float32(0.25),
+        "eps": np.array(0.5),
+        "queries": np.int64(2),
+        "seed": np.uint8(5),
+        "strength": np.int8(1),
+        "frozen": np.False_,
+    }
+    optimiser = ZO(weights, source=CORE, **values)
+    other = ZO(same, source=CORE, **theirs)
+    for one, array in ((optimiser, weights), (other, same)):
+        one.step(lambda array=array: float(SLOPE @ array))  # type: ignore[misc]
+    assert weights.tobytes() == same.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"strength": 2}, "strength of a parameter group must stay 0 once the optimiser is made, "),
+        ({"frozen": True}, "frozen of a parameter group must stay False once the .* become True; "),
+        ({"lr": "much"}, "lr must be a finite number, 0 or more, not 'much'"),
+    ],
+)
+def test_what_may_not_change_between_steps_is_refused(change: Any, message: str) -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=CORE, lr=0.1, eps=1e-2)
+    optimiser.param_groups[0].update(change)
+    with pytest.raises(PezoError, match=f"^{message}"):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))
+    del optimiser.param_groups[0]["lr"]
+    with pytest.raises(PezoError, match=r"^a parameter group must keep its lr, but has none"):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))
+    optimiser.param_groups.append({"params": [_weights()], "lr": 0.1})
+    with pytest.raises(PezoError, match=r"^an optimiser must keep its 1 parameter groups, not "):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))
+    assert weights.tobytes() == _weights().tobytes()
+
+
+def test_frozen_groups_alone_are_refused_from_a_state_too() -> None:
+    optimiser = ZO(_weights(), source=CORE, lr=0.1, eps=1e-2)
+    state = copy.deepcopy(optimiser.state_dict())
+    state["param_groups"][0]["frozen"] = True
+    with pytest.raises(PezoError, match=r"^an optimiser must have a parameter group that is not"):
+        optimiser.load_state_dict(state)
+
+
+def test_a_file_with_a_name_like_a_source_is_that_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("uniform.toml").write_text(to_toml(CORE), encoding="utf-8")
+    for source in ("uniform.toml", Path("uniform.toml")):
+        assert ZO(_weights(), source=source, lr=0.1, eps=1e-2).stepper.source.name == "on-the-fly"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("scales", 1.5, "a state to load must have a positive scale for each tensor's grid"),
+        ("scales", ["a"], "the scale of a grid must be a positive number, not 'a'; "),
+        ("scales", [np.ones(2)], "the scale of a grid must be a positive number, not a value of"),
+        ("grid", 3, r"a state to load must have grids of \[50\] weights"),
+        ("grid", ["a"], r"a state to load must have grids of \[50\] weights"),
+        ("grid", [np.full(50, 128)], "a grid of a state to load must be in -128 to 127"),
+        ("sizes", [np.ones(2)], "a state to load must have this optimiser's sizes"),
+        ("start", 1.5, "start of a state to load must be 0 or more, not 1.5"),
+    ],
+)
+def test_a_damaged_state_is_one_line(name: str, value: Any, message: str) -> None:
+    optimiser = ZO(_weights(), source=CORE, lr=0.1, eps=0.1, rule="zoqo")
+    state = copy.deepcopy(optimiser.state_dict())
+    state["state"][name] = value
+    with pytest.raises(PezoError, match=f"^{message}"):
+        optimiser.load_state_dict(state)
+    others: list[Any] = [None, 3, [], {"param_groups": [3]}]
+    for other in others:
+        with pytest.raises(PezoError, match=r"^a state to load must have "):
+            optimiser.load_state_dict(other)

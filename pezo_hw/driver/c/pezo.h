@@ -128,7 +128,8 @@ int pezo_load(pezo_engine *engine, const pezo_bus *bus, pezo_weight *weights, ui
 int pezo_replay(pezo_engine *engine, const uint32_t *indices, const int32_t *coefficients,
                 uint32_t steps);
 #if defined(PEZO_STEP__TENSOR_COUNT__TENSORS_bm)
-/* Write an entry of the table; `settings` as in the register TENSOR[].SETTINGS. */
+/* Write an entry of the table, of 1 beat or more (0 is PEZO_MISUSE); `settings` as in the register
+ * TENSOR[].SETTINGS. */
 int pezo_tensor(pezo_engine *engine, uint32_t entry, uint32_t beats, uint32_t settings);
 /* Let all further sweeps run over the first `tensors` entries; 0: without the table. */
 int pezo_tensors(pezo_engine *engine, uint32_t tensors);

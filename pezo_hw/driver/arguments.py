@@ -1,0 +1,146 @@
+"""Checks of what callers give, so that every backend refuses the same with the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pezo_hw.errors import PezoError
+from pezo_hw.golden.schedules import OFFERED
+from pezo_hw.golden.tensors import Tensor
+
+if TYPE_CHECKING:
+    from pezo_hw.config import Config
+
+    from .sweep import Description, Sweep
+
+
+def whole(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
+    """Return an integer of some range, with the ends; bool is none.
+
+    Raises
+    ------
+    PezoError
+        For anything else.
+    """
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or (low is not None and value < low) or (high is not None and value > high):
+        ends = {(True, True): "", (False, True): f" of {low} or more"}
+        bounds = ends.get((low is None, high is None), f" from {low} to {high}")
+        raise PezoError(f"{name} must be an integer{bounds}, not {value!r}")
+    return int(value)
+
+
+def real(name: str, value: Any) -> float:
+    """Return a number; whether it is finite is for others to ask.
+
+    Raises
+    ------
+    PezoError
+        For what is none, such as text.
+    """
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise PezoError(f"{name} must be a number, not {value!r}") from None
+
+
+def step_core(config: Any) -> Config:
+    """Return a configuration that a driver can drive.
+
+    Raises
+    ------
+    PezoError
+        For another kind of core, or what is no configuration.
+    """
+    # Here and not at the top: a board needs no configuration before it is opened.
+    from pezo_hw.config import Config
+
+    if not isinstance(config, Config):
+        raise PezoError(
+            f"config must be a pezo_hw.config.Config, not {config!r}; use pezo_hw.config.load"
+        )
+    if config.core.kind != "zo-step":
+        raise PezoError(
+            f'core.kind of a core to drive must be "zo-step", but {config.core.name} has '
+            f'"{config.core.kind}"; use the preset zcu102-step, or one made from it'
+        )
+    return config
+
+
+def weights(given: Any, *, description: Description) -> NDArray[np.integer]:
+    """Return weights that fit a core, as they are.
+
+    Raises
+    ------
+    PezoError
+        If they are no integers in one dimension, or do not fit the weights' format.
+    """
+    array = np.asarray(given)
+    if array.ndim != 1 or not len(array) or not np.issubdtype(array.dtype, np.integer):
+        raise PezoError(
+            "weights must be integers in one dimension, at least one, not "
+            f"{array.dtype} of shape {array.shape}; use train.host.to_fixed"
+        )
+    limit, bits = description.arithmetic.weight_max, description.arithmetic.weight_bits
+    if array.min() < -limit - 1 or array.max() > limit:
+        raise PezoError(
+            f"weights must be within {-limit - 1} .. {limit} ({bits} bits), not {array.min()} .. "
+            f"{array.max()}"
+        )
+    return array
+
+
+def table(given: Sequence[Tensor], *, description: Description) -> tuple[Tensor, ...]:
+    """Return a table that a core can hold.
+
+    Raises
+    ------
+    PezoError
+        If there are too many tensors, or other things.
+    """
+    try:
+        entries, most = tuple(given), description.tensors
+    except TypeError:
+        raise PezoError(f"a table must be a sequence of tensors, not {given!r}") from None
+    if len(entries) > most:
+        raise PezoError(
+            f"{len(entries)} tensors need a core generated with control.tensors = {len(entries)}, "
+            f"but {description.name} has {most}"
+        )
+    for entry in entries:
+        if not isinstance(entry, Tensor):
+            raise PezoError(
+                f"a table must hold golden.tensors.Tensor, not {entry!r}; use layout.Layout.table"
+            )
+    return entries
+
+
+def command(given: Sweep, *, description: Description) -> None:
+    """Check the command of a sweep.
+
+    Raises
+    ------
+    PezoError
+        If the core cannot do it.
+    """
+    offered = OFFERED[description.schedule]
+    if given.kind not in offered:
+        raise PezoError(
+            f"a sweep of kind {given.kind} needs a core generated with zo.schedule = "
+            f'"{given.kind}", but {description.name} has "{description.schedule}"'
+        )
+    whole("k", given.k, low=-2, high=2)
+    limit = 1 << (description.arithmetic.coefficient_bits - 1)
+    whole("the coefficient", given.coefficient, low=-limit, high=limit - 1)
+    whole("dither_seed", given.dither_seed, low=0, high=(1 << 32) - 1)
+    if given.capture_b and description.schedule != "fused":
+        raise PezoError(
+            'capture_b needs a core generated with zo.schedule = "fused", but '
+            f'{description.name} has "{description.schedule}"'
+        )
