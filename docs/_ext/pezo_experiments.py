@@ -71,7 +71,9 @@ def sweeps(results: Mapping[str, Any]) -> Rows:
 
 def adapters(results: Mapping[str, Any]) -> Rows:
     """Return methods with what they train, reach and hold."""
-    rows: Rows = [["", "trained", "steps", "accuracy", "ms a step", "at equal time", "bytes of a step"]]
+    rows: Rows = [
+        ["", "trained", "steps", "accuracy", "ms a step", "at equal time", "bytes of a step"]
+    ]
     for name, entry in results.items():
         equal = entry.get("accuracy at equal time")
         rows.append(
