@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import whole
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.schedules import OFFERED
 from pezo_hw.golden.tensors import Tensor
@@ -16,38 +17,6 @@ if TYPE_CHECKING:
     from pezo_hw.config import Config
 
     from .sweep import Description, Sweep
-
-
-def whole(name: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return an integer of some range, with the ends; bool is none.
-
-    Raises
-    ------
-    PezoError
-        For anything else.
-    """
-    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_integer or (low is not None and value < low) or (high is not None and value > high):
-        ends = {(True, True): "", (False, True): f" of {low} or more"}
-        bounds = ends.get((low is None, high is None), f" from {low} to {high}")
-        raise PezoError(f"{name} must be an integer{bounds}, not {value!r}")
-    return int(value)
-
-
-def real(name: str, value: Any) -> float:
-    """Return a number; whether it is finite is for others to ask.
-
-    Raises
-    ------
-    PezoError
-        For what is none, such as text.
-    """
-    try:
-        if isinstance(value, str | bytes | bool):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        raise PezoError(f"{name} must be a number, not {value!r}") from None
 
 
 def step_core(config: Any) -> Config:
@@ -135,10 +104,10 @@ def command(given: Sweep, *, description: Description) -> None:
             f"a sweep of kind {given.kind} needs a core generated with zo.schedule = "
             f'"{given.kind}", but {description.name} has "{description.schedule}"'
         )
-    whole("k", given.k, low=-2, high=2)
+    whole("k", given.k, least=-2, most=2)
     limit = 1 << (description.arithmetic.coefficient_bits - 1)
-    whole("the coefficient", given.coefficient, low=-limit, high=limit - 1)
-    whole("dither_seed", given.dither_seed, low=0, high=(1 << 32) - 1)
+    whole("the coefficient", given.coefficient, least=-limit, most=limit - 1)
+    whole("dither_seed", given.dither_seed, least=0, most=(1 << 32) - 1)
     if given.capture_b and description.schedule != "fused":
         raise PezoError(
             'capture_b needs a core generated with zo.schedule = "fused", but '

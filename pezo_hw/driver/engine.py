@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import number, whole
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.tensors import Tensor
 from pezo_hw.train import host
@@ -79,7 +80,7 @@ class Engine:
     ):
         self.backend = backend
         self.description = backend.description
-        seed = arguments.whole("seed", seed)
+        seed = whole("seed", seed)
         given = arguments.weights(weights, description=self.description)
         self.weights: NDArray[np.int64] = given.astype(np.int64)
         self.table = arguments.table(table, description=self.description)
@@ -119,7 +120,7 @@ class Engine:
             In the middle of a step: the perturbation on the weights could not be taken back.
         """
         self._between_steps("start")
-        self.index = arguments.whole("start", index) % self.description.period
+        self.index = whole("start", index) % self.description.period
         self.backend.start(self.index)
         self._sides = None
 
@@ -206,9 +207,9 @@ class Engine:
             C, the coefficient that was used.
         """
         coefficient = host.coefficient_of(
-            arguments.real("loss_plus", loss_plus),
-            arguments.real("loss_minus", loss_minus),
-            rate=arguments.real("lr", lr),
+            number("loss_plus", loss_plus),
+            number("loss_minus", loss_minus),
+            rate=number("lr", lr),
             description=self.description,
         )
         if self.description.schedule != "fused" or self.displacement:

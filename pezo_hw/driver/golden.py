@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import whole
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.schedules import USED
 from pezo_hw.golden.step import StepCore
@@ -45,7 +46,7 @@ class GoldenBackend:
 
     def start(self, index: int) -> None:
         """See `Backend`."""
-        self.core.start(arguments.whole("a start", index, low=0))
+        self.core.start(whole("a start", index, least=0))
 
     def sweep(self, command: Sweep, weights: NDArray[np.integer]) -> Outcome:
         """See `Backend`."""

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import whole
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.tensors import Tensor
-
-from . import arguments
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,8 @@ class Layout:
         if not isinstance(self.sizes, tuple) or not self.sizes:
             raise PezoError(f"a layout must have a tuple of sizes, not {self.sizes!r}")
         for size in self.sizes:
-            arguments.whole("the size of a tensor in a layout", size, low=1)
-        arguments.whole("lanes", self.lanes, low=1)
+            whole("the size of a tensor in a layout", size, least=1)
+        whole("lanes", self.lanes, least=1)
 
     @property
     def beats(self) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import whole
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.schedules import KINDS, USED
 from pezo_hw.golden.tensors import Tensor
@@ -113,7 +114,7 @@ class RegisterBackend:
 
     def start(self, index: int) -> None:
         """See `Backend`."""
-        index = arguments.whole("a start", index, low=0) % self.description.period
+        index = whole("a start", index, least=0) % self.description.period
         self._wait("busy", 0)
         self.write("START_INDEX", group=index)
         self.write("CONTROL", start=1)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pezo_hw.arguments import number, whole
 from pezo_hw.config import Config
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.schedules import OUTPUTS
@@ -41,7 +42,7 @@ class RtlBus:
     """
 
     def __init__(self, library: Path, *, seed: int = 1, stalls: tuple[float, float] = (0.0, 0.0)):
-        seed = arguments.whole("seed", seed, low=0, high=(1 << 32) - 1)
+        seed = whole("seed", seed, least=0, most=(1 << 32) - 1)
         self._library = _declared(ctypes.CDLL(str(library)))
         self._core: int | None = self._library.sim_open(seed)
         self.stall(*stalls)
@@ -73,7 +74,7 @@ class RtlBus:
         shares = []
         for name, share in (("sender", sender), ("receiver", receiver)):
             # In the last of 256 clocks something moves, or no stream would end.
-            if not 0 <= arguments.real(f"the stalls of the {name}", share) < 1:
+            if not 0 <= number(f"the stalls of the {name}", share) < 1:
                 raise PezoError(
                     f"the stalls of the {name} must be a share of the clocks from 0 to less than "
                     f"1, not {share}"
@@ -83,7 +84,7 @@ class RtlBus:
 
     def idle(self, clocks: int) -> None:
         """Let clocks pass."""
-        self._library.sim_idle(self.handle, arguments.whole("clocks", clocks, low=0))
+        self._library.sim_idle(self.handle, whole("clocks", clocks, least=0))
 
     def read(self, address: int) -> int:
         """See `Bus`."""

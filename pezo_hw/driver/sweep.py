@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import whole
 from pezo_hw.golden.step import Arithmetic
 from pezo_hw.golden.tensors import Tensor
 
@@ -194,7 +195,7 @@ class Description:
 
     def beats(self, weights: int) -> int:
         """Return the beats that a number of weights takes."""
-        return -(-arguments.whole("a number of weights", weights, low=1) // self.lanes)
+        return -(-whole("a number of weights", weights, least=1) // self.lanes)
 
     def spread_beats(self, weights: int) -> int:
         """Return the fewest beats for a number of weights after which steps begin at every group.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import real
 from pezo_hw.errors import PezoError
 
-from .arguments import real
 from .sources import Source
 from .weights import Group, Options, Slot
 from .zo import Piece, Stepper, finite

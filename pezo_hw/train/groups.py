@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pezo_hw.arguments import shown
 from pezo_hw.errors import PezoError
 
-from .arguments import shown
 from .weights import Group
 from .zo import Stepper
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from pezo_hw.arguments import shown
 from pezo_hw.errors import PezoError
 
-from .arguments import shown
 from .grid import check_scales, stepper_of
 from .sources import Floats, from_description
 from .weights import Group, Options, Slot

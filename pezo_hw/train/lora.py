@@ -16,9 +16,8 @@ from typing import Any
 
 import torch
 
+from pezo_hw.arguments import one_of, real, shown, whole
 from pezo_hw.errors import PezoError
-
-from .arguments import one_of, real, shown, whole
 
 STARTS = ("balanced", "zero")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pezo_hw.arguments import keys, shown
 from pezo_hw.errors import PezoError
 
-from .arguments import keys, shown
 from .grid import stepper_of
 from .groups import SETTINGS, follow, settings_of
 from .sources import Floats, Source, source_of

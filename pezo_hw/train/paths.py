@@ -10,10 +10,10 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pezo_hw.arguments import whole
 from pezo_hw.errors import Interrupted, PezoError
 
 from . import hardware
-from .arguments import whole
 from .log import check_new
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pezo_hw.arguments import whole
 from pezo_hw.errors import PezoError
 
 from . import log as logs
-from .arguments import whole
 from .sources import Floats
 from .weights import ArraySlot, Slot
 

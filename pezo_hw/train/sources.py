@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import shown
 from pezo_hw.config.advice import starts_warning
 from pezo_hw.config.text import closest
 from pezo_hw.errors import PezoError
@@ -22,8 +23,6 @@ from pezo_hw.golden import reuse, zoqo
 from pezo_hw.golden.engine import engine_of
 from pezo_hw.golden.seeded import SEEDS, SeededEngine
 from pezo_hw.golden.signs import CyclicSigns
-
-from .arguments import shown
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config

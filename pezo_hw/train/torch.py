@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from pezo_hw.arguments import keys, shown
 from pezo_hw.config.text import one_line
 from pezo_hw.errors import PezoError
 
 from . import log as logs
 from . import replay as replaying
-from .arguments import keys, shown
 from .grid import stepper_of
 from .groups import SETTINGS, follow, settings_of
 from .sources import RANDOM, Floats, Gaussian, Source, source_of

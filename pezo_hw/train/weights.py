@@ -7,7 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from .arguments import flag, one_of, real, whole
+from pezo_hw.arguments import flag, one_of, real, whole
+
 from .sources import Floats
 
 VARIANTS = ("in-place", "replay")

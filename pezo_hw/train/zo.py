@@ -19,9 +19,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pezo_hw.arguments import shown, whole
 from pezo_hw.errors import PezoError, PezoWarning
 
-from .arguments import shown, whole
 from .sources import Floats, Source
 from .weights import Group, Options, Slot
 

@@ -37,17 +37,31 @@ def real(name: str, value: Any, *, positive: bool, example: str) -> float:
     raise PezoError(f"{name} must be {must}, not {shown(number)}; give e.g. {example}")
 
 
-def whole(name: str, value: Any, *, least: int, most: int | None = None, hint: str = "") -> int:
+def number(name: str, value: Any) -> float:
+    """Return a number; whether it is finite is for others to ask."""
+    found = _plain(value)
+    if not _is(found, numbers.Real):
+        raise PezoError(f"{name} must be a number, not {shown(found)}; give one")
+    try:
+        return float(found)
+    except OverflowError:  # an integer of hundreds of digits
+        return math.inf if found > 0 else -math.inf
+
+
+def whole(
+    name: str, value: Any, *, least: int | None = None, most: int | None = None, hint: str = ""
+) -> int:
     """Return an integer from `least` to `most`; `hint` is added to the message."""
     number = _plain(value)
     if _is(number, numbers.Integral):
         found = int(number)
-        if found >= least and (most is None or found <= most):
+        if (least is None or found >= least) and (most is None or found <= most):
             return found
-    must = f"from {least} to {most}" if most is not None else f"of at least {least}"
+    must = "an integer"
+    if least is not None:
+        must += f" from {least} to {most}" if most is not None else f" of at least {least}"
     raise PezoError(
-        f"{name} must be an integer {must}, not {shown(number)}; "
-        f"use {_nearest(number, least, most)}{hint}"
+        f"{name} must be {must}, not {shown(number)}; use {_nearest(number, least, most)}{hint}"
     )
 
 
@@ -102,11 +116,10 @@ def _is(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-def _nearest(number: Any, least: int, most: int | None) -> int:
-    if not _is(number, numbers.Real):
-        return least
+def _nearest(number: Any, least: int | None, most: int | None) -> int:
     try:
-        found = max(least, round(number))
+        found = round(number) if _is(number, numbers.Real) else least or 0
     except (OverflowError, ValueError):  # infinite, or none
-        found = least
+        found = least or 0
+    found = found if least is None else max(least, found)
     return found if most is None else min(found, most)
