@@ -26,6 +26,13 @@ def percent(found: Mapping[str, Any]) -> str:
     return f"{100 * found['mean']:.1f} ± {100 * found['std']:.1f}"
 
 
+def rate(entry: Mapping[str, Any], *, key: str = "rate") -> str:
+    """Return the learning rate that was chosen, marked where it is at an end of those tried."""
+    tried = [one["rate"] for one in entry["tuning"]]
+    mark = {min(tried): "≤ ", max(tried): "≥ "}.get(entry[key], "")
+    return f"{mark}{entry[key]:g}"
+
+
 def finetune(results: Mapping[str, Any]) -> Rows:
     """Return methods against tasks."""
     names = list(dict.fromkeys(name for entries in results.values() for name in entries))
@@ -40,7 +47,7 @@ def finetune(results: Mapping[str, Any]) -> Rows:
         cells = []
         for entries in results.values():
             entry = entries.get(name)
-            cells.append(f"{percent(entry['accuracy'])} ({entry['rate']:g})" if entry else "")
+            cells.append(f"{percent(entry['accuracy'])} ({rate(entry)})" if entry else "")
         rows.append([name, *cells])
     return rows
 
@@ -53,7 +60,7 @@ def unscaled(results: Mapping[str, Any]) -> Rows:
             if "own rate" in entry:
                 at_gaussian = percent(entry["accuracy at Gaussian's rate"])
                 own = percent(entry["accuracy at own rate"])
-                rows.append([task, name, at_gaussian, own, f"{entry['own rate']:g}"])
+                rows.append([task, name, at_gaussian, own, rate(entry, key="own rate")])
         for name, found in entries.get("at a third of that rate", {}).items():
             rows.append([task, f"{name}, at a third of that rate", percent(found), "", ""])
     return rows
@@ -65,7 +72,7 @@ def sweeps(results: Mapping[str, Any]) -> Rows:
     for sweep, entries in results.items():
         for name, entry in entries.items():
             counted = [f"{entry[key]:,}" if key in entry else "" for key in ("directions", "rank")]
-            rows.append([sweep, name, percent(entry["accuracy"]), f"{entry['rate']:g}", *counted])
+            rows.append([sweep, name, percent(entry["accuracy"]), rate(entry), *counted])
     return rows
 
 

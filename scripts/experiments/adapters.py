@@ -40,8 +40,13 @@ METHODS: dict[str, dict[str, Any]] = {
     "MeZO Gaussian, LoRA 4, B = 0": {"source": "gaussian", "rank": 4, "start": "zero"},
     "back-propagation, LoRA 4": {"source": "bp", "rank": 4},
 }
+# Around the best one, as many for each method.
 RATES = {0: (3e-5, 1e-4, 3e-4), 4: (1e-4, 3e-4, 1e-3)}
-BP_RATES = (3e-3, 1e-2, 3e-2)
+RATES_OF = {
+    "MeZO Gaussian, LoRA 4, B = 0": (3e-4, 1e-3, 3e-3),
+    "back-propagation, all weights": (1e-3, 3e-3, 1e-2),
+    "back-propagation, LoRA 4": (3e-3, 1e-2, 3e-2),
+}
 BATCH = 32
 PARTS = 8
 TURNS, STEPS_A_TURN = 15, 10
@@ -150,7 +155,7 @@ def run(trial: common.Trial) -> common.Outcome:
 
 
 def seconds_a_step() -> dict[str, float]:
-    """Return the median time of a step of each method, measured in turn: machines are shared."""
+    """Return the median time of a step of each method, all measured in turn."""
     trainings = {name: Training({**one, "rate": 1e-5, "seed": 0}) for name, one in METHODS.items()}
     times: dict[str, list[float]] = {name: [] for name in trainings}
     for _ in range(1 + TURNS):
@@ -169,19 +174,20 @@ def main() -> None:
     results: dict[str, Any] = {}
     for name, method in METHODS.items():
         trial = {"steps": options.steps, **method}
-        rates = RATES[method["rank"]]
+        rates = RATES_OF.get(name, RATES[method["rank"]])
         if method["source"] == "bp":
-            rates, trial["steps"] = BP_RATES, min(400, options.steps)
-        best, found = kept.tuned(trial, [{"rate": rate} for rate in rates])
+            trial["steps"] = min(400, options.steps)
+        tuned = kept.tuned(trial, [{"rate": rate} for rate in rates])
         results[name] = {
             **method,
-            **best,
+            **tuned.best,
+            "tuning": tuned.tuning,
             "steps": trial["steps"],
-            "parameters": found[0]["parameters"],
-            "peak bytes": found[0]["peak bytes"],
-            "before": common.spread(one["before"] for one in found),
-            "accuracy": common.spread(one["accuracy"] for one in found),
-            "curves": [one["curve"] for one in found],
+            "parameters": tuned.found[0]["parameters"],
+            "peak bytes": tuned.found[0]["peak bytes"],
+            "before": common.spread(one["before"] for one in tuned.found),
+            "accuracy": common.spread(one["accuracy"] for one in tuned.found),
+            "curves": [one["curve"] for one in tuned.found],
         }
         common.write("adapters", {"batch": BATCH, "results": results}, options)
     _equal_time(results, seconds_a_step())

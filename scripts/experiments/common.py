@@ -8,6 +8,7 @@ it was, and nothing is computed twice.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import hashlib
 import json
@@ -17,7 +18,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,25 @@ def arguments(text: str, *, steps: int) -> argparse.Namespace:
     return parser.parse_args()
 
 
+@dataclass(frozen=True)
+class Tuned:
+    """The setting of a method, and what it gave.
+
+    Attributes
+    ----------
+    best : dict
+        The setting.
+    tuning : list of dict
+        Every setting that was tried, with its mean validation accuracy.
+    found : list of dict
+        Outcomes of the best one, by seed.
+    """
+
+    best: dict[str, Any]
+    tuning: list[dict[str, Any]]
+    found: list[Outcome]
+
+
 class Kept:
     """Runs trials and keeps their outcomes.
 
@@ -77,7 +98,9 @@ class Kept:
                     entry = json.loads(line)
                 except ValueError:
                     continue  # a line that was cut off when the experiment was stopped
-                self.done[_key(entry["trial"])] = entry["outcome"]
+                # What other versions gave does not count.
+                if entry["versions"] == versions():
+                    self.done[_key(entry["trial"])] = entry["outcome"]
 
     def all(self, trials: Iterable[Trial]) -> list[Outcome]:
         """Return the outcome of each trial, after doing those that are not there yet."""
@@ -103,15 +126,14 @@ class Kept:
     def _keep(self, trial: Trial, outcome: Outcome) -> None:
         self.done[_key(trial)] = outcome
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"trial": trial, "outcome": outcome}) + "\n")
+            entry = {"versions": versions(), "trial": trial, "outcome": outcome}
+            file.write(json.dumps(entry) + "\n")
 
     def _say(self, done: int, of: int, began: float) -> None:
         left = (time.monotonic() - began) / done * (of - done)
         print(f"{self.name}: {done} of {of} trials, {left:.0f} s left", file=sys.stderr)
 
-    def tuned(
-        self, trial: Trial, grid: Sequence[Mapping[str, Any]]
-    ) -> tuple[dict[str, Any], list[Outcome]]:
+    def tuned(self, trial: Trial, grid: Sequence[Mapping[str, Any]]) -> Tuned:
         """Choose among settings by their validation accuracy, then run all seeds with the best.
 
         Every method gets a grid of the same size.
@@ -126,7 +148,22 @@ class Kept:
             for place in range(len(grid))
         ]
         best = dict(grid[int(np.argmax(scores))])
-        return best, self.all({**trial, **best, "seed": seed} for seed in SEEDS)
+        found = self.all({**trial, **best, "seed": seed} for seed in SEEDS)
+        tuning = [{**one, "validation": score} for one, score in zip(grid, scores, strict=True)]
+        return Tuned(best, tuning, found)
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on; torch's where it is installed."""
+    found = {
+        "pezo-hw": pezo_hw.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        found["torch"] = metadata.version("torch")
+    return found
 
 
 def _key(trial: Trial) -> str:
@@ -245,11 +282,7 @@ def write(name: str, content: Mapping[str, Any], options: argparse.Namespace) ->
         "experiment": name,
         "command": f"python scripts/experiments/{Path(sys.argv[0]).name} --steps {options.steps}"
         + (f" --tasks {options.tasks}" if options.tasks else ""),
-        "versions": {
-            "pezo-hw": pezo_hw.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": versions(),
         "seeds": list(SEEDS),
         # An experiment that does not tune says so in its content.
         "tuning seeds": list(TUNING_SEEDS),

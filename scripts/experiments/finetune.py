@@ -23,7 +23,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "on the fly, 1024 lanes, signs": {"source": "zcu102-onthefly", "set": ["reuse.signs=true"]},
 }
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
-BP_RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+BP_RATES = (3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 
 
 def main() -> None:
@@ -39,14 +39,15 @@ def main() -> None:
             if method["source"] == "bp":
                 # Back-propagation converges in far fewer steps.
                 trial["steps"] = min(600, options.steps)
-            best, found = kept.tuned(trial, [{"rate": rate} for rate in rates])
+            tuned = kept.tuned(trial, [{"rate": rate} for rate in rates])
             results[task][name] = {
                 **method,
-                **best,
+                **tuned.best,
+                "tuning": tuned.tuning,
                 "steps": trial["steps"],
-                "before": common.spread(one["before"] for one in found),
-                "accuracy": common.spread(one["accuracy"] for one in found),
-                "seconds": common.spread(one["seconds"] for one in found),
+                "before": common.spread(one["before"] for one in tuned.found),
+                "accuracy": common.spread(one["accuracy"] for one in tuned.found),
+                "seconds": common.spread(one["seconds"] for one in tuned.found),
             }
         common.write("finetune", {"rates": RATES, "results": results}, options)
     common.figure(options.output / "finetune.png", lambda axes: _draw(axes, results))

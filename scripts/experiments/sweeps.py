@@ -13,7 +13,7 @@ import numpy as np
 
 TASK = "digits-shift"
 # Around the best one of MeZO and of every source of PeZO in `finetune`, for this task.
-RATES = (1e-3, 3e-3, 1e-2)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 ONTHEFLY = {"source": "zcu102-onthefly"}
 POOL = {"source": "zcu102-pregen"}
 LANES = "reuse.lanes=32"
@@ -81,11 +81,12 @@ def main() -> None:
         results[sweep] = {}
         for name, keys in entries.items():
             trial = {"task": TASK, "steps": options.steps, "batch": 64, **keys}
-            best, found = kept.tuned(trial, [{"rate": rate} for rate in RATES])
+            tuned = kept.tuned(trial, [{"rate": rate} for rate in RATES])
             entry = {
                 **keys,
-                **best,
-                "accuracy": common.spread(one["accuracy"] for one in found),
+                **tuned.best,
+                "tuning": tuned.tuning,
+                "accuracy": common.spread(one["accuracy"] for one in tuned.found),
             }
             if keys["source"] != "gaussian":
                 entry |= ranks.all([{"steps": options.steps, **keys}])[0]

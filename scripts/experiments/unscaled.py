@@ -34,12 +34,13 @@ def main() -> None:
         gaussian: dict[str, Any] = {}
         for name, method in METHODS.items():
             trial = {"task": task, "steps": options.steps, "batch": 64, **method}
-            best, found = kept.tuned(trial, [{"rate": rate} for rate in RATES])
-            gaussian = gaussian or best
+            tuned = kept.tuned(trial, [{"rate": rate} for rate in RATES])
+            gaussian = gaussian or tuned.best
             same = kept.all({**trial, **gaussian, "seed": seed} for seed in common.SEEDS)
             results[task][name] = {
-                "own rate": best["rate"],
-                "accuracy at own rate": common.spread(one["accuracy"] for one in found),
+                "own rate": tuned.best["rate"],
+                "tuning": tuned.tuning,
+                "accuracy at own rate": common.spread(one["accuracy"] for one in tuned.found),
                 "Gaussian's rate": gaussian["rate"],
                 "accuracy at Gaussian's rate": common.spread(one["accuracy"] for one in same),
             }

@@ -37,12 +37,13 @@ def main() -> None:
         results[task] = {}
         for name, method in METHODS.items():
             trial = {"task": task, "steps": options.steps, "batch": 64, "rule": "zoqo", **method}
-            best, found = kept.tuned(trial, GRID)
+            tuned = kept.tuned(trial, GRID)
             results[task][name] = {
                 **method,
-                **best,
-                "before": common.spread(one["before"] for one in found),
-                "accuracy": common.spread(one["accuracy"] for one in found),
+                **tuned.best,
+                "tuning": tuned.tuning,
+                "before": common.spread(one["before"] for one in tuned.found),
+                "accuracy": common.spread(one["accuracy"] for one in tuned.found),
             }
         common.write("zoqo", {"grid": GRID, "results": results}, options)
     common.figure(options.output / "zoqo.png", lambda axes: _draw(axes, results))

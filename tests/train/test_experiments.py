@@ -129,5 +129,5 @@ def test_every_configuration_of_the_sweeps_was_tuned() -> None:
     rates = {entry["rate"] for entries in content["results"].values() for entry in entries.values()}
     assert len(rates) > 1 and rates <= set(content["rates"]) and content["tuning seeds"]
     text = " ".join((ROOT / "docs" / "experiments.rst").read_text(encoding="utf-8").split())
-    assert "the best of three learning rates for each configuration" in text
-    assert len(content["rates"]) == 3
+    assert "the best of four learning rates for each configuration" in text
+    assert len(content["rates"]) == 4
