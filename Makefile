@@ -9,7 +9,7 @@
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
 
-# make setup PYTHON=/path/to/python3.12 chooses another Python.
+# Another Python: make setup PYTHON=/path/to/python3.12
 export PYTHON ?=
 ENV := .venv/bin/python
 
@@ -55,7 +55,7 @@ clean:
 	  echo "setup: making .venv with $$("$$found" --version)"; \
 	  "$$found" -m venv --clear .venv || exit 2; \
 	fi
-	@echo "setup: installing pezo-hw and its tools into .venv (about 1.3 GB)"
+	@echo "setup: installing pezo-hw and its tools into .venv (about 1.3 GB; minutes on a slow line)"
 	@$(ENV) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@$(ENV) -m pezo_hw.tools
 	@touch $@

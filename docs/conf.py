@@ -22,6 +22,7 @@ extensions = [
     "pezo_registers",
     "pezo_schedules",
     "pezo_tables",
+    "pezo_training",
 ]
 exclude_patterns = ["_ext", "results", "examples"]
 # Single backquotes in docstrings name Python objects; those that are documented become links.

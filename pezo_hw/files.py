@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from pezo_hw.errors import PezoError
+
+
+def part_prefix(name: str) -> str:
+    """Return what the temporary name of a file begins with while it is written."""
+    return f".{name}."
+
+
+def parts(directory: Path, *, known: Collection[str]) -> list[Path]:
+    """Return what writers of known files, of which the end came too soon, left in a folder."""
+    found = []
+    for path in directory.iterdir():
+        # As `tempfile` makes them.
+        name, _, end = path.name.rpartition(".")
+        ours = f"{name}." in map(part_prefix, known) and re.fullmatch("[a-z0-9_]{8}", end)
+        if ours and path.is_file() and not path.is_symlink():
+            found.append(path)
+    return found
 
 
 def check_folder(directory: Path, *, known: Collection[str], hint: str = "") -> None:
@@ -19,7 +37,7 @@ def check_folder(directory: Path, *, known: Collection[str], hint: str = "") -> 
     directory : Path
         Need not exist.
     known : collection of str
-        Files, relative to the folder, that may be replaced.
+        Files, relative to the folder, that may be replaced; so may their `parts`.
     hint : str
         Added to the advice.
 
@@ -37,7 +55,7 @@ def check_folder(directory: Path, *, known: Collection[str], hint: str = "") -> 
     present = {
         path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir()
     }
-    foreign = sorted(present - set(known))
+    foreign = sorted(present - set(known) - {path.name for path in parts(directory, known=known)})
     if foreign:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         raise PezoError(

@@ -161,8 +161,7 @@ def _resources(console: Console) -> None:
     tool = ""
     for preset in ("zcu102-onthefly", "zcu102-pregen", "zcu102-step"):
         config = load_preset(preset)
-        console.print(f"synthesising {preset} ...")
-        result = report(config, where=preset)
+        result = report(config, where=preset, progress=console.print)
         tool, used = result["tool"], result["resources"]
         table.add_row(
             preset,

@@ -171,7 +171,8 @@ async def locked(ip: Ip) -> None:
     """Try to change the start index while it is used, during a walk to it or a flush."""
     bus = ip.bus
     far = int(ip.bench.manifest["source"]["period"]) - 1
-    if far >= LONG:
+    # A seed is not walked to, however long the period behind it.
+    if LONG <= far < 1 << bus.map["START_INDEX"].field("group").bits:
         await bus.write("START_INDEX", group=far)
         await bus.write("CONTROL", start=1)
         await bus.expect("STATUS", busy=1, done=1, walking=1)

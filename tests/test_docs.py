@@ -181,7 +181,19 @@ def test_the_results_are_complete() -> None:
         used = design["report"]["resources"]
         assert sum(block["lut"] for block in design["report"]["blocks"]) == used["lut"]
         luts = sum(c["count"] for c in design["cells"] if re.match("LUT|INV|SRL", c["type"]))
-        assert luts == used["lut"]
+        # Of LUT RAM there is one kind.
+        rams = sum(c["count"] for c in design["cells"] if c["type"] == "RAM64M8")
+        assert luts + 8 * rams == used["lut"]
+
+
+def test_the_readme_shows_the_step_with_everything() -> None:
+    config = next(d for d in RESULTS["designs"] if d["command"] == "pezo report zcu102-fused")
+    readme = resources.README.read_text(encoding="utf-8")
+    for column in ("lut", "ff", "dsp"):
+        assert f"| {config['report']['resources'][column]:,} |" in readme
+    # The second table is that of the plain step.
+    plain = {**RESULTS, "designs": [d for d in RESULTS["designs"] if d is not config]}
+    assert resources.step_table(plain) == resources.step_table(RESULTS)
 
 
 @pytest.mark.parametrize("design", resources.DESIGNS, ids=lambda design: design.name)

@@ -104,7 +104,36 @@ def step(results: Results) -> list[str]:
     ]
 
 
-SECTIONS: tuple[Callable[[Results], list[str]], ...] = (on_the_fly, live, pre_generated, step)
+def fused(results: Results) -> list[str]:
+    plain = Design(results, "ZO step")
+    design = Design(results, "ZO step, all schedules, 64 tensors")
+    sides = [f"core.{side}_path" for side in ("plus", "minus")]
+    one, other = ((design.luts(side), design.ffs(side)) for side in sides)
+    second = [f"core.engine_b{part}" for part in ("", ".source")]
+    path, tensors, words = "core.word_path_b", "core.tensors", "core.word_path"
+    rams = design.cells(tensors, "RAM64M8")
+    # With the dither generator, half of which goes by the name of the dither in one of the designs.
+    more = [
+        sum(count(f"{words}{part}") * sign for part in ("", ".dither_source"))
+        for count, sign in ((design.luts, 1), (plain.luts, -1), (design.ffs, 1), (plain.ffs, -1))
+    ]
+    assert one == other and not design.cells(path, "DSP48E2")
+    return [
+        f"two sides, {one[0]:,} LUTs and {one[1]:,} flip-flops each",
+        f"{sum(map(design.luts, second)):,} LUTs and {sum(map(design.ffs, second)):,} flip-flops.",
+        f"{design.luts(path):,} LUTs and {design.ffs(path):,} flip-flops, no DSP block",
+        f"{design.luts(tensors) + 8 * rams} LUTs: {8 * rams} of them are LUT RAM ({rams} RAM64M8",
+        f"{more[0] + more[1]} more LUTs and {more[2] + more[3]} more flip-flops",
+    ]
+
+
+SECTIONS: tuple[Callable[[Results], list[str]], ...] = (
+    on_the_fly,
+    live,
+    pre_generated,
+    step,
+    fused,
+)
 
 
 @pytest.mark.parametrize("section", SECTIONS)

@@ -15,18 +15,22 @@ RESULTS = Path(__file__).resolve().parent.parent / "results" / "mutants.json"
 
 def cores(found: dict[str, Any]) -> list[Sequence[str]]:
     """Return the table of cores."""
-    measured = found["cores"]
-    rows: list[Sequence[str]] = [["core", "mutants", "found"]]
-    rows += [[name, str(c["mutants"]), str(c["killed"])] for name, c in measured.items()]
-    mutants, killed = (sum(c[key] for c in measured.values()) for key in ("mutants", "killed"))
-    return [*rows, ["all", str(mutants), f"{killed}, {found['share']:.1%}"]]
+    seeds = found["seeds"]
+    rows: list[Sequence[str]] = [["core", *(f"found, sample of seed {seed}" for seed in seeds)]]
+    for name in found["fingerprints"]:
+        counts = [cores[name] for cores in seeds.values()]
+        rows.append([name, *(f"{core['killed']} of {core['mutants']}" for core in counts)])
+    return [*rows, ["all", *(f"{share:.1%}" for share in found["shares"].values())]]
 
 
 def survivors(found: dict[str, Any]) -> list[Sequence[str]]:
-    """Return the table of mutants that no bench finds."""
-    rows: list[Sequence[str]] = [["core", "mutant that is not found", "why not"]]
-    for name, core in found["cores"].items():
-        rows += [[name, f"``{s['mutant']}``", str(s["why"])] for s in core["survivors"]]
+    """Return the table of mutants that are not found."""
+    rows: list[Sequence[str]] = [["core, seed", "mutant that is not found", "why not"]]
+    for seed, of_seed in found["seeds"].items():
+        for name, core in of_seed.items():
+            rows += [
+                [f"{name}, {seed}", f"``{s['mutant']}``", str(s["why"])] for s in core["survivors"]
+            ]
     return rows
 
 

@@ -36,7 +36,8 @@ from pezo_hw.golden.engine import engine_of
 from pezo_hw.synth.published import BASELINE, LANES, PEZO
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "resources.json"
-LUTS = re.compile("LUT|INV|SRL")
+# LUT RAM as well, a cell of which fills several.
+LUTS = re.compile(r"LUT|INV|SRL|RAM\d+M")
 COLUMNS = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 
 

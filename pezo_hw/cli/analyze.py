@@ -90,8 +90,8 @@ def _text(found: Analysis) -> str:
     ]
     lines.append(common.table(rows, indent="  "))
     lines += [
-        f"{check.verdict}: {check.name}: {show(check.value)}, must be {check.requirement} "
-        f"({check.basis})"
+        f"{check.verdict}: {check.name}: {show(check.value)}, "
+        f"{'must' if check.verdict == 'fail' else 'should'} be {check.requirement} ({check.basis})"
         for check in found.checks
         if check.verdict in ("weak", "fail")
     ]

@@ -109,6 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         typer.echo(f"interrupted: {one_line(str(end))}", err=True)
         return INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
+        typer.echo("interrupted", err=True)
         return INTERRUPTED
     return code
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pezo_hw.arguments import shown
 from pezo_hw.cli import common
 from pezo_hw.errors import PezoError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 2 ** (10 * power) for power, unit in enumerate("kmgt", start=1)}
+_MOST_BYTES = 10**18
 
 
 def run(
@@ -161,8 +163,14 @@ def _method(
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?", text.strip().lower())
     if not match or match[2] not in _UNITS:
-        raise PezoError(f"--budget must be a number of bytes such as 24G or 16Gi, not {text!r}")
-    return int(float(match[1]) * _UNITS[match[2]])
+        raise PezoError(
+            f"--budget must be a number of bytes such as 24G or 16Gi, not {shown(text)}"
+        )
+    # 400 digits are infinite.
+    size = float(match[1]) * _UNITS[match[2]]
+    if size > _MOST_BYTES:
+        raise PezoError(f"--budget must be at most 10^18 bytes, not {shown(text)}; use e.g. 24G")
+    return int(size)
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pezo_hw.train.paths import Request, Run
 
 FIXED = ("golden", "rtl")
+# Slips of the keyboard, found before hours of training: a batch that no memory holds, steps that
+# take weeks.
+MOST_BATCH, MOST_STEPS = 1 << 16, 10**9
 # Keys of a run in fixed point, for programs.
 _KEYS = ("backend", "steps", "test_accuracy", "weights_sha256", "saturations", "bit_exact")
 
@@ -58,8 +61,12 @@ def run(
     lora: Annotated[
         int | None, typer.Option("--lora", metavar="R", help="Train adapters of rank R only.")
     ] = None,
-    steps: Annotated[int, typer.Option("--steps", metavar="N", min=1, help="Steps.")] = 400,
-    batch: Annotated[int, typer.Option("--batch", metavar="B", min=1, help="Samples a step.")] = 64,
+    steps: Annotated[
+        int, typer.Option("--steps", metavar="N", min=1, max=MOST_STEPS, help="Steps.")
+    ] = 400,
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="B", min=1, max=MOST_BATCH, help="Samples a step.")
+    ] = 64,
     rate: Annotated[
         float | None, typer.Option("--rate", metavar="R", help="Learning rate.")
     ] = None,

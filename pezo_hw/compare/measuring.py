@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pezo_hw import __version__
+from pezo_hw.arguments import shown
 from pezo_hw.config import Config
 from pezo_hw.errors import PezoError
 from pezo_hw.synth import cache, cores, yosys
@@ -22,6 +23,9 @@ __all__ = ["LANE_VALUES", "PARAMETERS", "SIZES", "STEPS", "measure"]
 
 PARAMETERS = 2410
 """D by default: the weights of the classifier that the reference trainings used."""
+
+MOST_PARAMETERS = 10**9
+"""More would be a typing error; what a rank can be taken for is far less, and depends on lanes."""
 
 STEPS = 512
 """Successive directions whose rank is taken."""
@@ -74,12 +78,17 @@ def measure(
         check_lanes(size, option="lanes of the scaling")
     if parameters < 1:
         raise PezoError(f"--parameters must be at least 1, not {parameters}")
+    if parameters > MOST_PARAMETERS:
+        raise PezoError(
+            f"--parameters must be at most {MOST_PARAMETERS:,}, not {shown(parameters)}; use fewer"
+        )
+    used, notes = with_lanes(lanes, entries)
+    _check_rank(used, lanes, parameters=parameters)
     say = progress or (lambda _: None)
     versions = {"pezo-hw": __version__, "yosys": yosys.version()}
     if place:
         # A tool that is missing is found here, and not taken for a device that is too small.
         versions["nextpnr-ecp5"] = placing.version()
-    used, notes = with_lanes(lanes, entries)
 
     def measured(number: int, entry: Entry) -> _Measured:
         begin = f"{number}/{len(used)} {entry.name}: "
@@ -154,6 +163,24 @@ def _measure(
             f"{activity['lanes']} lanes"
         )
     return _Measured(report, figures, notes)
+
+
+def _check_rank(entries: Sequence[Entry], lanes: int, *, parameters: int) -> None:
+    """Refuse more parameters than ranks can be taken for, before anything takes long."""
+    from pezo_hw.analysis import directions
+    from pezo_hw.golden.engine import engine_of
+
+    fewer, first = parameters, ""
+    for entry in entries:
+        engine = engine_of(entry.config(lanes))
+        while what := directions.matrix_of(engine, parameters=fewer).too_large(STEPS):
+            first = first or f"{entry.name} takes {what}"
+            fewer //= 2
+    if first:
+        raise PezoError(
+            f"--parameters must be so few that the rank of {STEPS} directions of {first}, as for "
+            f"{parameters}; use {fewer}"
+        )
 
 
 def _report(

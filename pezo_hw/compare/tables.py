@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pezo_hw.synth.published import LANES
 from pezo_hw.synth.render import LABEL
 
 from .entries import BASELINE
@@ -139,6 +140,9 @@ def notes(comparison: Comparison) -> list[str]:
         f"{claim.unit}, claimed {claim.must}"
         for claim in comparison.claims
     ]
+    if comparison.lanes != LANES:
+        there = f"the published figures are of {LANES:,} lanes"
+        lines.append(f"note: {there}; what is claimed is judged there only")
     return [*lines, *(f"note: {note}" for note in comparison.notes)]
 
 

@@ -54,12 +54,21 @@ def few_starts(config: Config) -> bool:
     return starts < FEW_STARTS or wasteful
 
 
-def starts_warning(config: Config, *, parameters: int) -> str | None:
+def starts_warning(config: Config, *, parameters: int, spread: bool = False) -> str | None:
     """Return what is weak about training so many parameters: one line, or None.
 
     As in `warnings`, whatever ``core.parameters`` says.
+
+    Parameters
+    ----------
+    config : Config
+    parameters : int
+    spread : bool
+        Whether the weights are padded so that steps begin at every group: the source may still have
+        too few of them.
     """
-    trained = variant(config, core__parameters=parameters)
+    # One beat: with it steps begin at every group, whatever the period.
+    trained = variant(config, core__parameters=1 if spread else parameters)
     for line in _starts(trained) if trained is not None else ():
         return f"{parameters} weights: {line.partition(': ')[2]}"
     return None
@@ -169,9 +178,11 @@ def _starts(config: Config) -> Iterator[str]:
         assert other is not None
         hints.append(f"{_written(keys)} (then {config_starts(other)})")
     groups = groups_per_pass(parameters, lanes=config.reuse.lanes)
+    why = f"of {period(config.source)} start positions, because a pass takes {groups} groups"
+    if starts == config_period(config):
+        why = "start positions, because the source has no more groups"
     yield (
-        f"core.parameters = {parameters}: training visits only {starts} of {period(config.source)} "
-        f"start positions, because a pass takes {groups} groups"
+        f"core.parameters = {parameters}: training visits only {starts} {why}"
         f"{'; use ' + ' or '.join(hints) if hints else ''}"
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pezo_hw.arguments import whole
+from pezo_hw.arguments import shown, whole
+from pezo_hw.config.text import one_line
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.schedules import OFFERED
 from pezo_hw.golden.tensors import Tensor
@@ -50,7 +52,7 @@ def weights(given: Any, *, description: Description) -> NDArray[np.integer]:
     PezoError
         If they are no integers in one dimension, or do not fit the weights' format.
     """
-    array = np.asarray(given)
+    array = array_of("weights", given)
     if array.ndim != 1 or not len(array) or not np.issubdtype(array.dtype, np.integer):
         raise PezoError(
             "weights must be integers in one dimension, at least one, not "
@@ -65,13 +67,33 @@ def weights(given: Any, *, description: Description) -> NDArray[np.integer]:
     return array
 
 
-def table(given: Sequence[Tensor], *, description: Description) -> tuple[Tensor, ...]:
-    """Return a table that a core can hold.
+def array_of(name: str, given: Any) -> NDArray[Any]:
+    """Return an array of what is given.
 
     Raises
     ------
     PezoError
-        If there are too many tensors, or other things.
+        If it has no shape, as lists of different lengths.
+    """
+    try:
+        return np.asarray(given)
+    # The last two from tensors of torch that are on another device or have a gradient.
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise PezoError(
+            f"{name} must be numbers in one dimension, not {shown(given)} that NumPy makes no "
+            f"array of ({one_line(str(error))}); use an array"
+        ) from None
+
+
+def table(
+    given: Sequence[Tensor], *, description: Description, weights: int | None = None
+) -> tuple[Tensor, ...]:
+    """Return a table that a core can hold, and that suits a number of weights if it is given.
+
+    Raises
+    ------
+    PezoError
+        If there are too many tensors, or other things, or not those of the weights.
     """
     try:
         entries, most = tuple(given), description.tensors
@@ -87,11 +109,17 @@ def table(given: Sequence[Tensor], *, description: Description) -> tuple[Tensor,
             raise PezoError(
                 f"a table must hold golden.tensors.Tensor, not {entry!r}; use layout.Layout.table"
             )
+    beats = sum(tensor.beats for tensor in entries)
+    if entries and weights is not None and beats != (wanted := description.beats(weights)):
+        raise PezoError(
+            f"the tensors must add up to the {wanted} beats of the weights, not {beats}; "
+            "use layout.Layout to place them"
+        )
     return entries
 
 
-def command(given: Sweep, *, description: Description) -> None:
-    """Check the command of a sweep.
+def command(given: Sweep, *, description: Description) -> Sweep:
+    """Return the command of a sweep with plain numbers, which others write as JSON.
 
     Raises
     ------
@@ -104,12 +132,13 @@ def command(given: Sweep, *, description: Description) -> None:
             f"a sweep of kind {given.kind} needs a core generated with zo.schedule = "
             f'"{given.kind}", but {description.name} has "{description.schedule}"'
         )
-    whole("k", given.k, least=-2, most=2)
+    k = whole("k", given.k, least=-2, most=2)
     limit = 1 << (description.arithmetic.coefficient_bits - 1)
-    whole("the coefficient", given.coefficient, least=-limit, most=limit - 1)
-    whole("dither_seed", given.dither_seed, least=0, most=(1 << 32) - 1)
+    coefficient = whole("the coefficient", given.coefficient, least=-limit, most=limit - 1)
+    dither_seed = whole("dither_seed", given.dither_seed, least=0, most=(1 << 32) - 1)
     if given.capture_b and description.schedule != "fused":
         raise PezoError(
             'capture_b needs a core generated with zo.schedule = "fused", but '
             f'{description.name} has "{description.schedule}"'
         )
+    return replace(given, k=k, coefficient=coefficient, dither_seed=dither_seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from pezo_hw import tools
@@ -30,7 +31,12 @@ _CXX_FLAGS = (
 _RUNTIME = ("verilated", "verilated_threads")
 
 
-def library(folder: Path | str, *, cache: Cache | None = None) -> Path:
+def library(
+    folder: Path | str,
+    *,
+    cache: Cache | None = None,
+    progress: Callable[[str], object] | None = None,
+) -> Path:
     """Return the shared library of a generated folder, compiled unless it is in the cache.
 
     Parameters
@@ -39,6 +45,8 @@ def library(folder: Path | str, *, cache: Cache | None = None) -> Path:
         Of a step core with ``control.interface = "axi-lite"``.
     cache : Cache, optional
         Default: that of the user.
+    progress : callable, optional
+        Called with a line of text if something has to be compiled.
 
     Raises
     ------
@@ -72,6 +80,8 @@ def library(folder: Path | str, *, cache: Cache | None = None) -> Path:
         return result
 
     def make_library(place: Path) -> Path:
+        if progress is not None:
+            progress("compiling the core for simulation; it is kept for the next time")
         files = ["--top-module", design.top, *map(str, (*design.waivers, *design.sources))]
         command = [*verilator.command, *_VERILATOR_FLAGS, "-Mdir", str(place / "cpp"), *files]
         _run(command, cwd=place, environment=verilator.environment())

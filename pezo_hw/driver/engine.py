@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pezo_hw.arguments import number, whole
+from pezo_hw.arguments import number, real, whole
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.tensors import Tensor
 from pezo_hw.train import host
@@ -66,7 +66,7 @@ class Engine:
     passes : list of int
         Of the step under way: k of its in-place sweeps.
     pass_limited : bool
-        Whether one of these limited a weight.
+        Whether one of these limited a weight, so that they are part of the weights.
     """
 
     def __init__(
@@ -83,8 +83,9 @@ class Engine:
         seed = whole("seed", seed)
         given = arguments.weights(weights, description=self.description)
         self.weights: NDArray[np.int64] = given.astype(np.int64)
-        self.table = arguments.table(table, description=self.description)
-        self._check_table()
+        self.table = arguments.table(table, description=self.description, weights=len(given))
+        self.index = whole("start", start) % self.description.period
+        # All is checked: from here on the backend is another engine's no more.
         backend.load_table(self.table)
         self.initial = self.weights.copy()
         self.saturations = 0
@@ -95,7 +96,7 @@ class Engine:
         self.pass_limited = False
         # Both sides of the step under way, where the sweep of the step before gave them.
         self._sides: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-        self.start(start)
+        self.start(self.index)
 
     @property
     def beats(self) -> int:
@@ -120,14 +121,21 @@ class Engine:
             In the middle of a step: the perturbation on the weights could not be taken back.
         """
         self._between_steps("start")
-        self.index = whole("start", index) % self.description.period
-        self.backend.start(self.index)
+        index = whole("start", index) % self.description.period
+        self.backend.start(index)
         self._sides = None
+        if index != self.index:
+            # Sweeps of the step under way began elsewhere, which the log has no place for. Where
+            # they limited no weight they took each other back, and can be forgotten.
+            if self.pass_limited:
+                self.log.exact = False
+            self.passes, self.pass_limited = [], False
+        self.index = index
 
     def perturb(self, k: int = 1) -> NDArray[np.int64]:
         """Add k times the perturbation to the stored weights, and return them."""
         self._sweep(Sweep(k=k))
-        self.displacement += k
+        self.displacement += int(k)
         return self.weights
 
     def inline(self, k: int = 1) -> NDArray[np.int64]:
@@ -199,7 +207,7 @@ class Engine:
         loss_plus, loss_minus : float
             Of the weights plus and minus the perturbation, on the same data.
         lr : float
-            Learning rate, of perturbations with a mean square of 1; in ZOQO eta.
+            Learning rate, 0 or more, of perturbations with a mean square of 1; in ZOQO eta.
 
         Returns
         -------
@@ -209,7 +217,7 @@ class Engine:
         coefficient = host.coefficient_of(
             number("loss_plus", loss_plus),
             number("loss_minus", loss_minus),
-            rate=number("lr", lr),
+            rate=real("lr", lr, positive=False, example="3e-3"),
             description=self.description,
         )
         if self.description.schedule != "fused" or self.displacement:
@@ -231,7 +239,7 @@ class Engine:
 
     def _sweep(self, command: Sweep) -> Outcome:
         # Here as well, as not all backends look.
-        arguments.command(command, description=self.description)
+        command = arguments.command(command, description=self.description)
         outcome = self.backend.sweep(command, self.weights)
         self.saturations += outcome.saturations
         self.transfers += 1 + ("weights" in outcome.outputs)
@@ -242,9 +250,7 @@ class Engine:
         return outcome
 
     def _end_step(self, coefficient: int) -> None:
-        if self.pass_limited and tuple(self.passes) != self.log.passes:
-            self.log.exact = False
-        self.log.append(self.index, coefficient)
+        self.log.append(self.index, int(coefficient), passes=tuple(self.passes))
         self.index = self.description.after(self.index, beats=self.beats)
         self.displacement = 0
         self.passes, self.pass_limited, self._sides = [], False, None
@@ -254,12 +260,4 @@ class Engine:
             raise PezoError(
                 f"{what} needs unperturbed weights, but they carry {self.displacement} times the "
                 "perturbation; perturb back first, or use restore_update"
-            )
-
-    def _check_table(self) -> None:
-        beats = sum(tensor.beats for tensor in self.table)
-        if self.table and beats != self.beats:
-            raise PezoError(
-                f"the tensors must add up to the {self.beats} beats of the weights, not {beats}; "
-                "use layout.Layout to place them"
             )

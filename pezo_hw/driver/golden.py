@@ -32,11 +32,16 @@ class GoldenBackend:
     Raises
     ------
     PezoError
-        For another kind of core.
+        For another kind of core, and one with perturbations that are wider than its weights, which
+        cannot be built.
     """
 
     def __init__(self, config: Config):
         self.core = StepCore(arguments.step_core(config))
+        # Here and not at the top: a board does without configurations.
+        from pezo_hw.config import check_exponent
+
+        check_exponent(config, self.core.engine.max_exponent, where=config.core.name)
         self.description = Description.of(config, model=self.core.engine)
         self._table: tuple[Tensor, ...] = ()
 

@@ -18,6 +18,8 @@ from pezo_hw.arguments import whole
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.tensors import Tensor
 
+from .arguments import array_of
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -64,7 +66,7 @@ class Layout:
 
     def pack(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Return the weights of all tensors in a row, shape (d,), with padding, shape (length,)."""
-        weights = np.asarray(weights)
+        weights = array_of("weights to lay out", weights)
         if weights.shape != (sum(self.sizes),):
             raise PezoError(
                 f"weights to lay out must have the shape ({sum(self.sizes)},), not {weights.shape}"
@@ -75,7 +77,7 @@ class Layout:
 
     def unpack(self, packed: NDArray[Any]) -> NDArray[Any]:
         """Return the weights without padding; what `pack` was given."""
-        packed = np.asarray(packed)
+        packed = array_of("weights of this layout", packed)
         if packed.shape != (self.length,):
             raise PezoError(
                 f"weights of this layout must have the shape ({self.length},), not {packed.shape}"
@@ -101,7 +103,7 @@ class Layout:
                 Tensor(beats=beats, **given)
                 for beats, given in zip(self.beats, chosen, strict=True)
             )
-        except (ValueError, TypeError) as error:
+        except TypeError as error:
             raise PezoError(f"settings of a tensor: {error}") from None
 
     @property

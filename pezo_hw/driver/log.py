@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import shown
 from pezo_hw.errors import PezoError
 from pezo_hw.golden.tensors import Tensor
 
@@ -42,12 +44,15 @@ class Log:
     seed : int
         Base of the dither's seeds, see `dither_seed`.
     passes : tuple of int
-        k of the in-place sweeps of every step; the last one updates as well.
+        k of the in-place sweeps of a step; the last one updates as well.
     indices, coefficients : list of int
         Start index and C, by step.
     exact : bool
-        False once a step saturated and had other sweeps than `passes`: what such a step did cannot
-        be told from the log.
+        False once sweeps that limited a weight were left by another start: what they did cannot be
+        told from the log.
+    others : dict of int to tuple of int
+        Steps, from 0, that had other sweeps than `passes`: at the ends of the range of a weight
+        these give other weights.
     """
 
     seed: int
@@ -55,12 +60,17 @@ class Log:
     indices: list[int] = field(default_factory=list)
     coefficients: list[int] = field(default_factory=list)
     exact: bool = True
+    others: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.indices)
 
-    def append(self, index: int, coefficient: int) -> None:
-        """Add a step."""
+    def append(
+        self, index: int, coefficient: int, *, passes: tuple[int, ...] | None = None
+    ) -> None:
+        """Add a step; `passes` are its own sweeps."""
+        if passes is not None and passes != self.passes:
+            self.others[len(self)] = passes
         self.indices.append(index)
         self.coefficients.append(coefficient)
 
@@ -97,25 +107,45 @@ def replay(
     Raises
     ------
     PezoError
-        If the log is not exact, or the core cannot take weights or table.
+        If the log is not exact or not whole, or the core cannot take weights or table.
     """
-    if not log.exact:
-        raise PezoError(
-            "a log to replay must come from steps of one form, but a step with other sweeps "
-            "saturated; use Engine.sides and Engine.step"
-        )
+    _check(log)
     description = backend.description
-    backend.load_table(table)
     theta = arguments.weights(weights, description=description).astype(np.int64)
+    table = arguments.table(table, description=description, weights=len(theta))
+    # All is checked: from here on the backend is changed.
+    backend.load_table(table)
     beats = description.beats(len(theta))
     place: int | None = None
-    for index, coefficient, seed in log.entries():
+    for step, (index, coefficient, seed) in enumerate(log.entries()):
         # A start may take K clocks, and most steps begin where the one before ended.
         if index != place:
             backend.start(index)
-        for k in log.passes[:-1]:
+        passes = log.others.get(step, log.passes)
+        for k in passes[:-1]:
             theta = backend.sweep(Sweep(k=k), theta).outputs["weights"]
-        last = Sweep(k=log.passes[-1], coefficient=coefficient, dither_seed=seed, capture=True)
+        last = Sweep(k=passes[-1], coefficient=coefficient, dither_seed=seed, capture=True)
         theta = backend.sweep(last, theta).outputs["weights"]
         place = description.after(index, beats=beats)
     return theta
+
+
+def _check(log: Any) -> None:
+    """Raise PezoError for what cannot be replayed."""
+    if not isinstance(log, Log):
+        raise PezoError(f"a log to replay must be a Log, not {shown(log)}; use Engine.log")
+    if not log.exact:
+        raise PezoError(
+            "a log to replay must hold all sweeps, but misses some that limited a weight; end the "
+            "step that they belong to before Engine.start, or replay from a later state"
+        )
+    if len(log.indices) != len(log.coefficients):
+        raise PezoError(
+            "a log to replay must have an index and a coefficient for each step, not "
+            f"{len(log.indices)} and {len(log.coefficients)}; use Engine.log as it is"
+        )
+    if not log.passes or not all(log.others.values()):
+        raise PezoError(
+            "passes of a log to replay must be at least one, the one with the update, but there "
+            "is a step with none; use Engine.log as it is"
+        )

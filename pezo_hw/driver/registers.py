@@ -20,6 +20,11 @@ from .sweep import Description, Outcome, Sweep
 
 MAGIC = 0x4F5A4550
 
+# Clocks that a simulated core may take behind its transfers: more than any latency.
+_PATIENCE = 20_000
+# Most clocks that pass between two looks at a simulated core.
+_STRIDE = 1 << 16
+
 
 class Bus(Protocol):
     """Registers and streams of one core."""
@@ -63,19 +68,32 @@ class Draining(Protocol):
         """
 
 
+@runtime_checkable
+class Clocked(Protocol):
+    """A bus of a simulation, where waiting is limited in clocks, however slow the machine is."""
+
+    @property
+    def clocks(self) -> int:
+        """Clocks so far."""
+
+    def idle(self, clocks: int) -> None:
+        """Let clocks pass."""
+
+
 class RegisterBackend:
     """Sweeps by registers, see `Backend`.
 
     Parameters
     ----------
     bus : Bus
-        Maybe `Draining`.
+        Maybe `Draining`, maybe `Clocked`.
     registers : RegisterMap
         Of the manifest of the core's folder.
     description : Description
         Of the same manifest.
     timeout : float
-        Seconds that a sweep may take behind its transfers, and a walk to a start index.
+        Seconds that a sweep may take behind its transfers, and a walk to a start index; no matter
+        with a bus that is `Clocked`.
 
     Raises
     ------
@@ -93,6 +111,7 @@ class RegisterBackend:
     ):
         self.bus, self.registers, self.description = bus, registers, description
         self._timeout = timeout
+        self._clocked = bus if isinstance(bus, Clocked) else None
         self._tensors = 0
         self._table_beats = 0
         self._identify()
@@ -115,10 +134,12 @@ class RegisterBackend:
     def start(self, index: int) -> None:
         """See `Backend`."""
         index = whole("a start", index, least=0) % self.description.period
-        self._wait("busy", 0)
+        # A walk takes a clock a group, and one may be under way that another program asked for.
+        longest = 0 if self.description.seeded else self._groups
+        self._wait("busy", 0, clocks=longest)
         self.write("START_INDEX", group=index)
         self.write("CONTROL", start=1)
-        self._wait("busy", 0)
+        self._wait("busy", 0, clocks=min(index, longest))
         self._check(f"a start at {index}")
 
     def load_table(self, table: Sequence[Tensor]) -> None:
@@ -234,15 +255,31 @@ class RegisterBackend:
                     f"{value}; use the manifest of its own folder"
                 )
 
-    def _wait(self, flag: str, value: int) -> None:
-        """Wait until a flag of STATUS has a value."""
-        limit = time.monotonic() + self._timeout
+    @property
+    def _groups(self) -> int:
+        """Groups that START_INDEX can name."""
+        field = self.registers["START_INDEX"].field("group")
+        return min(self.description.period, 1 << field.bits)
+
+    def _wait(self, flag: str, value: int, *, clocks: int = 0) -> None:
+        """Wait until a flag of STATUS has a value.
+
+        On a board for so many seconds; in a simulation for `clocks` and some more.
+        """
+        core = self._clocked
+        limit = self._timeout if core is None else clocks + _PATIENCE
+        began = time.monotonic() if core is None else core.clocks
         while self.read("STATUS")[flag] != value:
-            if time.monotonic() > limit:
+            passed = (time.monotonic() if core is None else core.clocks) - began
+            if passed > limit:
+                allowed = f"{limit:g} s" if core is None else f"{limit} clocks"
                 raise PezoError(
-                    f"the core must set STATUS.{flag} to {value} within {self._timeout:g} s, but "
+                    f"the core must set STATUS.{flag} to {value} within {allowed}, but "
                     f"has {self.read('STATUS')} after {self.read('INDEX')['beats']} beats"
                 )
+            if core is not None:
+                # The longer it took, the rarer the looks, which take longer than clocks.
+                core.idle(min(int(passed) // 4, _STRIDE))
 
     def _check(self, what: str) -> None:
         """Raise for, and clear, what the core complains of."""

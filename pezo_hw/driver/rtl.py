@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +150,7 @@ def open_folder(
     cache: Cache | None = None,
     seed: int = 1,
     stalls: tuple[float, float] = (0.0, 0.0),
+    progress: Callable[[str], object] | None = None,
 ) -> RegisterBackend:
     """Return the backend of a generated folder, compiled unless it is in the cache.
 
@@ -161,6 +162,8 @@ def open_folder(
         Default: that of the user.
     seed, stalls
         See `RtlBus`.
+    progress : callable, optional
+        Called with a line of text if the core has to be compiled.
 
     Raises
     ------
@@ -168,7 +171,7 @@ def open_folder(
         If it is no such folder, or cannot be compiled.
     """
     folder = Path(folder)
-    library = compiling.library(folder, cache=cache)
+    library = compiling.library(folder, cache=cache, progress=progress)
     manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     bus = RtlBus(library, seed=seed, stalls=stalls)
     return RegisterBackend(
@@ -188,7 +191,12 @@ def driven(config: Config) -> Config:
 
 
 def open_rtl(
-    config: Config, *, cache: Cache | None = None, seed: int = 1, where: str = "configuration"
+    config: Config,
+    *,
+    cache: Cache | None = None,
+    seed: int = 1,
+    where: str = "configuration",
+    progress: Callable[[str], object] | None = None,
 ) -> RegisterBackend:
     """Return the backend of a configuration as `driven` makes it: generate, compile, open."""
     # Here and not at the top: these bring Amaranth.
@@ -199,7 +207,7 @@ def open_rtl(
     config = driven(config)
     core = build(config, where=where)
     with folder.temporary(core, board=of(config, where=where)) as place:
-        return open_folder(place, cache=cache, seed=seed)
+        return open_folder(place, cache=cache, seed=seed, progress=progress)
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:

@@ -15,14 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import shown
 from pezo_hw.errors import PezoError
+from pezo_hw.files import part_prefix
 from pezo_hw.golden.tensors import Tensor
 
+from .arguments import array_of
 from .engine import Engine
 from .log import Log
 from .sweep import Backend
 
-FORMAT = 1
+FORMATS = (1, 2)
+"""Of a file: 2 where steps had sweeps of their own, which the first one has no place for."""
+
+_MARK = "extra_"  # begins the names of a user's arrays
 
 
 def save(
@@ -48,16 +54,20 @@ def save(
     Raises
     ------
     PezoError
-        While the weights carry a perturbation, and if the file cannot be written.
+        While the weights carry a perturbation, for what a file cannot hold, and if the file cannot
+        be written.
     """
     if engine.displacement:
         raise PezoError(
             "a state must be saved between two steps, but the weights carry "
             f"{engine.displacement} times the perturbation; finish the step first"
         )
+    kept = _kept(arrays)
+    if extra is not None and not isinstance(extra, Mapping):
+        raise PezoError(f"extra of a state must be a dict, not {shown(extra)}; name what it holds")
     log = engine.log
     meta = {
-        "format": FORMAT,
+        "format": FORMATS[bool(log.others)],
         "core": _core(engine.backend),
         "table": [dataclasses.asdict(tensor) for tensor in engine.table],
         "index": engine.index,
@@ -66,6 +76,7 @@ def save(
         "seed": log.seed,
         "passes": log.passes,
         "exact": log.exact,
+        **({"others": sorted(log.others.items())} if log.others else {}),
         # In-place sweeps since the last step, which may have taken each other back.
         "under_way": {"passes": engine.passes, "limited": engine.pass_limited},
         "extra": dict(extra or {}),
@@ -83,7 +94,7 @@ def save(
         initial=engine.initial,
         indices=np.array(log.indices, dtype=np.int64),
         coefficients=np.array(log.coefficients, dtype=np.int64),
-        **{f"extra_{name}": value for name, value in (arrays or {}).items()},
+        **{f"{_MARK}{name}": value for name, value in kept.items()},
     )
     write_atomically(path, buffer.getvalue())
 
@@ -116,8 +127,9 @@ class State:
             with np.load(content, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             meta = json.loads(str(arrays.pop("meta")))
-            if meta["format"] != FORMAT:
-                raise PezoError(f"{path}: the format must be {FORMAT}, not {meta['format']}")
+            if meta["format"] not in FORMATS:
+                known = " or ".join(map(str, FORMATS))
+                raise PezoError(f"{path}: the format must be {known}, not {meta['format']}")
         except FileNotFoundError:
             raise PezoError(f"{path}: must be a saved state, but there is no such file") from None
         except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
@@ -134,8 +146,7 @@ class State:
     @property
     def extra_arrays(self) -> dict[str, NDArray[Any]]:
         """What was given to `save` as `arrays`."""
-        mark = "extra_"
-        return {name[len(mark) :]: a for name, a in self.arrays.items() if name.startswith(mark)}
+        return {name[len(_MARK) :]: a for name, a in self.arrays.items() if name.startswith(_MARK)}
 
     @property
     def log(self) -> Log:
@@ -146,7 +157,17 @@ class State:
             indices=self.arrays["indices"].tolist(),
             coefficients=self.arrays["coefficients"].tolist(),
             exact=self.meta["exact"],
+            others={step: tuple(passes) for step, passes in self.meta.get("others", ())},
         )
+
+    @property
+    def _table(self) -> list[Tensor]:
+        try:
+            return [Tensor(**tensor) for tensor in self.meta["table"]]
+        except (PezoError, TypeError) as error:
+            raise PezoError(
+                f"the table of a state must hold tensors, but: {error}; use a file of save"
+            ) from None
 
     def engine(self, backend: Backend) -> Engine:
         """Return an engine that goes on where the state was saved.
@@ -175,7 +196,7 @@ class State:
             self.arrays["weights"],
             start=self.meta["index"],
             seed=self.meta["seed"],
-            table=[Tensor(**tensor) for tensor in self.meta["table"]],
+            table=self._table,
         )
         engine.initial = self.arrays["initial"].astype(np.int64)
         engine.log = self.log
@@ -184,6 +205,21 @@ class State:
         engine.passes = list(self.meta["under_way"]["passes"])
         engine.pass_limited = bool(self.meta["under_way"]["limited"])
         return engine
+
+
+def _kept(given: Any) -> dict[str, NDArray[Any]]:
+    """Return the arrays to keep, if a file can hold them without pickle."""
+    if given is not None and not isinstance(given, Mapping):
+        raise PezoError(f"arrays of a state must be a dict, not {shown(given)}; name each of them")
+    kept = {}
+    for name, value in (given or {}).items():
+        kept[name] = array_of(f"arrays of a state: {shown(name)}", value)
+        if kept[name].dtype.hasobject:
+            raise PezoError(
+                f"arrays of a state must hold numbers or text, but {shown(name)} holds objects; "
+                "convert it, or give it as extra"
+            )
+    return kept
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -207,7 +243,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=part_prefix(path.name))
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pezo_hw.arguments import flag, whole
+
 MOST = 64
 """Entries that a table can have."""
 
@@ -43,6 +45,11 @@ class Tensor:
         The weights stay as they are.
     coefficient_exponent : int
         The update is times 2^-coefficient_exponent, 0 to 7.
+
+    Raises
+    ------
+    PezoError
+        If the table cannot hold it.
     """
 
     beats: int
@@ -59,9 +66,10 @@ class Tensor:
             "coefficient_exponent": (0, MAX_EXPONENT),
         }
         for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} must be within {low} .. {high}, not {value}")
+            value = whole(f"{name} of a tensor", getattr(self, name), least=low, most=high)
+            # A plain number: others write it as JSON.
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "frozen", flag("frozen of a tensor", self.frozen))
 
     @property
     def settings(self) -> int:

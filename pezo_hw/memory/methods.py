@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pezo_hw.errors import PezoError
 
-from .models import Shape
+from .models import Shape, check_count
 
 METHODS = ("bp", "bp-checkpoint", "mezo", "mezo-lora")
 # A start index or seed, and a scalar.
@@ -56,8 +56,7 @@ class Options:
         if self.method not in METHODS:
             raise PezoError(f"the method must be {', '.join(METHODS)}, not {self.method!r}")
         for name in ("context", "batch", "bytes", "kept", "rank", "segment"):
-            if getattr(self, name) < 1:
-                raise PezoError(f"{name} must be at least 1, not {getattr(self, name)}")
+            check_count(name, getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from pezo_hw.arguments import shown
 from pezo_hw.errors import PezoError
+
+MOST = 10**9
+"""The largest count of anything: more would be a typing error, and no number of JSON or float."""
+
+
+def check_count(name: str, value: int) -> None:
+    """Refuse what is no count of layers, tokens and the like."""
+    if value < 1:
+        raise PezoError(f"{name} must be at least 1, not {shown(value)}")
+    if value > MOST:
+        raise PezoError(f"{name} must be at most {MOST:,}, not {shown(value)}; use fewer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +52,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         for name in ("layers", "width", "heads", "vocabulary"):
-            if getattr(self, name) < 1:
-                raise PezoError(f"{name} must be at least 1, not {getattr(self, name)}")
+            check_count(name, getattr(self, name))
         if self.width % self.heads:
             raise PezoError(
                 f"width must be a multiple of heads, not {self.width} with {self.heads} heads"

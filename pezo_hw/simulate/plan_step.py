@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pezo_hw.config import Config
 from pezo_hw.golden import dither
 from pezo_hw.golden.schedules import KINDS, OFFERED, USED
+from pezo_hw.golden.seeded import SEED_BITS, SeededEngine
 from pezo_hw.golden.step import StepCore
 from pezo_hw.golden.tensors import Tensor
 from pezo_hw.simulate.effort import Effort, Plan
@@ -293,10 +294,19 @@ def _steps(sweeps: Sweeps, effort: Effort) -> None:
     margin = 2 * arithmetic.largest_perturbation(
         sweeps.core.engine.bits, exponent=sweeps.core.engine.max_exponent
     )
+    seeds: tuple[int, ...] = ()
+    if isinstance(sweeps.core.engine, SeededEngine):
+        # Each bit of a seed is 0 once and 1 once. An index must be near, as it is walked to.
+        seed = int(rng.integers(1 << SEED_BITS))
+        seeds = (seed, seed ^ ((1 << SEED_BITS) - 1))
     for number in range(effort.steps):
         length = int(rng.integers(1, 9 * lanes))
         stalls = _STALLS[number % len(_STALLS)]
-        start = int(rng.integers(min(period, 200))) if number % 3 == 0 else None
+        start = None
+        if number % 3 == 0 and seeds:
+            start = seeds[number % 2]
+        elif number % 3 == 0:
+            start = int(rng.integers(min(period, 200)))
         first = sweeps.random_weights(length, margin=margin)
         plus = sweeps.add(first, k=1, start=start, stalls=stalls)
         minus = sweeps.add(plus, k=-2, stalls=stalls[::-1])
@@ -403,8 +413,9 @@ def _tables(sweeps: Sweeps, effort: Effort) -> None:
         # In between, one without it.
         sweeps.add(sweeps.random_weights(3 * sweeps.lanes - 1), k=1, coefficient=7)
     # A long one; and an early end of the longest: each bit of their length counts.
-    table = [Tensor(2), Tensor(effort.beats)]
-    sweeps.add(sweeps.random_weights((2 + effort.beats) * sweeps.lanes), k=1, table=table)
+    table = [Tensor(2), Tensor(effort.beats)][-core.tensors :]
+    beats = sum(tensor.beats for tensor in table)
+    sweeps.add(sweeps.random_weights(beats * sweeps.lanes), k=1, table=table)
     for bit in range(4, LENGTH_BITS):
         weights = sweeps.random_weights(2 * sweeps.lanes)
         sweeps.add(weights, k=1, table=[Tensor(2)], early=1 << bit)

@@ -59,8 +59,6 @@ def report(
     with folder.temporary(build(config), board=board) as directory:
         manifest = folder.read(directory)
         files = [directory / path for path in manifest["files"]["rtl"]]
-        if progress:
-            progress(f"synthesising for {board.part} with Yosys, up to a minute")
         result = synthesis.report(
             files,
             top=manifest["top"],
@@ -68,6 +66,7 @@ def report(
             kind=config.source.kind,
             core=config.core.kind,
             lanes=config.reuse.lanes,
+            progress=progress,
         )
         if place is not None:
             # Before minutes of synthesis for a device that is too small.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ def report(
     core: str = "perturbation",
     lanes: int | None = None,
     data: Sequence[Path] = (),
+    progress: Callable[[str], object] | None = None,
 ) -> dict[str, Any]:
     """Synthesise a core and report what it takes.
 
@@ -45,6 +46,8 @@ def report(
         Lanes of the core.
     data : sequence of Path, optional
         Memory images that the RTL reads.
+    progress : callable, optional
+        Called with a line of text if Yosys has to run.
 
     Returns
     -------
@@ -56,7 +59,7 @@ def report(
     PezoError
         If a file cannot be read, or Yosys is missing or refuses the design.
     """
-    synthesis = synthesise(files, top=top, board=board, data=data)
+    synthesis = synthesise(files, top=top, board=board, data=data, progress=progress)
     beside = {}
     if kind is not None:
         beside = published.beside(kind, core=core, part=board.part, lanes=lanes)

@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -67,7 +67,12 @@ def version() -> str:
 
 
 def synthesise(
-    files: Sequence[Path], *, top: str, board: Board, data: Sequence[Path] = ()
+    files: Sequence[Path],
+    *,
+    top: str,
+    board: Board,
+    data: Sequence[Path] = (),
+    progress: Callable[[str], object] | None = None,
 ) -> Synthesis:
     """Synthesise RTL for a board's device, or take the result from the cache.
 
@@ -81,6 +86,8 @@ def synthesise(
         Whose family and command to use.
     data : sequence of Path, optional
         Files that the RTL reads by their bare names, such as memory images.
+    progress : callable, optional
+        Called with a line of text if Yosys has to run.
 
     Returns
     -------
@@ -103,6 +110,8 @@ def synthesise(
     result = cache.load(name)
     synthesis = _parse(result, top=top, board=board) if result is not None else None
     if synthesis is None:
+        if progress is not None:
+            progress(f"synthesising for {board.part} with Yosys, up to a minute")
         result = _run(script, contents)
         synthesis = _parse(result, top=top, board=board)
         if synthesis is None:

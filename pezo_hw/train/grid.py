@@ -14,7 +14,12 @@ from pezo_hw.errors import PezoError
 
 from .sources import Source
 from .weights import Group, Options, Slot
-from .zo import Piece, Stepper, finite
+from .zo import LARGEST, Piece, Stepper, finite
+
+# The smallest normal float32.
+_LEAST = 2.0**-126
+# Whole LSBs of a step: with them all sums of a grid stay below 2^31.
+_MOST_WHOLE = 1 << 30
 
 
 class GridStepper(Stepper):
@@ -33,36 +38,84 @@ class GridStepper(Stepper):
             )
         if any(group.strength or group.word_bits for group in self.groups):
             raise PezoError("strength and word_bits must be 0 with zoqo; use eps and lr")
+        self.source.check_levels()
         top = 1 << (self.options.bits - 1)
         self._low, self._high = -top, top - 1
-        self.scales: list[float] = []
+        # All of it is checked before the first weight moves to its grid.
+        self.scales: list[float] = list(scales or map(self._scale_of, range(len(self.slots))))
+        self._check_sizes()
         self.grid: list[NDArray[np.int32]] = []
-        for number, slot in enumerate(self.slots):
+        for number, (slot, scale) in enumerate(zip(self.slots, self.scales, strict=True)):
             values = slot.read()
-            largest = float(np.abs(values).max(initial=0.0)) or 1.0
-            scale = 2 * largest / (2 * top - 1) if scales is None else scales[number]
-            self.scales.append(scale)
+            if self._frozen(number):
+                values = np.nan_to_num(values, posinf=0.0, neginf=0.0)
             self.grid.append(
                 np.clip(np.rint(values / scale), self._low, self._high).astype(np.int32)
             )
             self._write(number)
         self._levels = np.empty(len(self._scratch), dtype=np.int32)
 
-    def _write(self, number: int) -> None:
-        if self.groups[self.members[number]].frozen:
-            return
-        values = self.grid[number] * np.float32(self.scales[number])
-        self.slots[number].write(0, values.astype(np.float32))
+    def _frozen(self, number: int) -> bool:
+        return self.groups[self.members[number]].frozen
 
-    def _whole(self, number: int, size: float) -> int:
-        return max(1, math.floor(size / self.scales[number]))
+    def _scale_of(self, number: int) -> float:
+        """Return the s of a tensor, or refuse weights that no grid can hold."""
+        largest = float(np.abs(self.slots[number].read()).max(initial=0.0))
+        scale = 2 * (largest or 1.0) / (self._high - self._low)
+        # In float32, in which they are written.
+        if scale >= _LEAST and -self._low * scale <= LARGEST:
+            return scale
+        if self._frozen(number):
+            return 1.0
+        raise PezoError(
+            "weights for zoqo must be finite and fit a grid of float32, but the largest of "
+            f"parameter {number} is {largest:g}; mend it, or freeze its group"
+        )
+
+    def _check_sizes(self) -> None:
+        for number in range(len(self.slots)):
+            if not self._frozen(number):
+                self._whole(number, self.options.epsilon, name="eps")
+                self._whole(number, self.groups[self.members[number]].rate, name="lr")
+
+    def refresh(self, number: int) -> None:
+        """Refuse weights that were changed from outside: they would leave the grid.
+
+        Raises
+        ------
+        PezoError
+            If they are not those of the grid.
+        """
+        if not self._frozen(number) and not self.slots[number].holds(self._values(number)):
+            raise PezoError(
+                "weights on a grid must change by steps alone, but others were put into parameter "
+                f"{number}; make the optimiser after that"
+            )
+
+    def _values(self, number: int) -> NDArray[np.float32]:
+        values: NDArray[np.float32] = self.grid[number] * np.float32(self.scales[number])
+        return values.astype(np.float32)
+
+    def _write(self, number: int) -> None:
+        if not self._frozen(number):
+            self.slots[number].write(0, self._values(number))
+
+    def _whole(self, number: int, size: float, *, name: str) -> int:
+        """Return eps or lr in whole LSBs, at least 1."""
+        whole = size / self.scales[number]
+        if whole > _MOST_WHOLE:
+            raise PezoError(
+                f"{name} must be at most 2^30 times the step {self.scales[number]:g} of the grid "
+                f"of parameter {number}, not {size:g}; use a smaller one"
+            )
+        return max(1, math.floor(whole))
 
     def _moves(self, start: int) -> Iterator[tuple[Piece, NDArray[np.int32]]]:
         for first, pieces in self._plan:
             by_most: dict[int, list[Piece]] = {}
             for piece in pieces:
-                if not self.groups[self.members[piece.slot]].frozen:
-                    most = self._whole(piece.slot, self.options.epsilon)
+                if not self._frozen(piece.slot):
+                    most = self._whole(piece.slot, self.options.epsilon, name="eps")
                     by_most.setdefault(most, []).append(piece)
             for most, chosen in by_most.items():
                 levels = self._levels[: chosen[-1].high]
@@ -84,6 +137,7 @@ class GridStepper(Stepper):
     def step(self, loss: Callable[[], float]) -> float:
         """Do a step and return the mean of its two losses."""
         self._check_rates()
+        self._check_sizes()
         # Before anything is written, as the weights must stay as they are.
         if self.recorder is not None and any(
             group.rate != group.base for group in self.groups if not group.frozen
@@ -108,7 +162,8 @@ class GridStepper(Stepper):
         start, direction = starts[0], int(scalars[0])
         if direction:
             for piece, level in self._moves(start):
-                rate = self._whole(piece.slot, self.groups[self.members[piece.slot]].rate)
+                size = self.groups[self.members[piece.slot]].rate
+                rate = self._whole(piece.slot, size, name="lr")
                 grid = self.grid[piece.slot][piece.begin : piece.begin + len(level)]
                 np.clip(grid - rate * direction * np.sign(level), self._low, self._high, out=grid)
         self._write_side(start, 0)

@@ -140,8 +140,11 @@ class Trainer:
     def _real(self, weights: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the weights of the model as real numbers, without padding.
 
-        In double precision, as sums over them are then exact for the digits, and do not depend on
-        the order in which a processor's BLAS adds: a training is the same on every machine.
+        In double precision, as matrix sums are then exact for inputs with few bits, such as the
+        digits, and do not depend on the order in which a processor's BLAS adds. Its exp and log may
+        still differ in their last bits; rounding the coefficient absorbs that in nearly all steps.
+        Rounding the losses first would not help: they cross a border of a coarser grid more rarely,
+        but then by more.
         """
         real = host.to_float(weights[: self.model.parameters], arithmetic=self._arithmetic)
         return real.astype(np.float64)
@@ -165,6 +168,12 @@ class Trainer:
     def test_loss(self) -> float:
         """Mean cross entropy of the test samples, in nats."""
         return self.model.loss(self.weights, self.data.test_x, self.data.test_y)
+
+    @property
+    def initial_loss(self) -> float:
+        """As `test_loss`, of the weights before the first step."""
+        initial = self._real(self.engine.initial)
+        return self.model.loss(initial, self.data.test_x, self.data.test_y)
 
     @property
     def sha256(self) -> str:

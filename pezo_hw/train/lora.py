@@ -54,6 +54,16 @@ class LoraLinear(torch.nn.Module):
         for parameter in base.parameters():
             parameter.requires_grad_(False)
 
+    @property
+    def weight(self) -> Any:
+        """W + s B A, for modules that read it in place of calling the layer (attention does)."""
+        return self.base.weight + self.scale * (self.lora_b @ self.lora_a)
+
+    @property
+    def bias(self) -> Any:
+        """The layer's bias."""
+        return self.base.bias
+
     def forward(self, x: Any) -> Any:
         """Return the layer's output."""
         low = torch.nn.functional.linear(x, self.lora_a)
@@ -100,7 +110,9 @@ def adapt(
     Raises
     ------
     PezoError
-        If no linear layer matches, or the rank does not fit one that does; the model is as before.
+        If no linear layer matches, the rank does not fit one that does, or one cannot have an
+        adapter: it shares its weight, or is the model itself; or if there are adapters already. The
+        model is as before.
     """
     one_of("the start of adapters", start, STARTS)
     rank = whole("the rank of adapters", rank, least=1)
@@ -112,48 +124,103 @@ def adapt(
             f"the pattern of adapters must be text such as 'blocks.*', or a list of such texts, "
             f"not {shown(pattern)}"
         )
-    names = {
-        name: layer for name, layer in model.named_modules() if isinstance(layer, torch.nn.Linear)
-    }
-    chosen = [n for n in names if any(fnmatch.fnmatchcase(n, p) for p in patterns)]
+    _check_model(model)
+    # A layer may be in several places, and gets one adapter for all of them.
+    places: dict[Any, list[str]] = {}
+    for name, layer in model.named_modules(remove_duplicate=False):
+        if isinstance(layer, torch.nn.Linear):
+            places.setdefault(layer, []).append(name)
+    chosen = [
+        layer
+        for layer, names in places.items()
+        if any(fnmatch.fnmatchcase(name, one) for name in names for one in patterns)
+    ]
     if not chosen:
+        first = next(iter(places.values()), ["none"])[0]
         raise PezoError(
-            "the pattern of adapters must match a linear layer, such as "
-            f"{next(iter(names), 'none')}, but {', '.join(patterns)} matches none of {len(names)}"
+            f"the pattern of adapters must match a linear layer, such as {first}, but "
+            f"{', '.join(patterns)} matches none of {len(places)}"
         )
-    for name in chosen:
-        sides = tuple(names[name].weight.shape)
-        if rank > min(sides):
-            raise PezoError(
-                f"the rank of adapters must be at most {min(sides)}, the smaller side of the layer "
-                f"{name} of {sides[1]} inputs and {sides[0]} outputs, not {rank}; use "
-                f"{min(sides)} or less, or a pattern without this layer"
-            )
+    for layer in chosen:
+        _check_layer(model, layer, places[layer][0], rank=rank)
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     generator = torch.Generator().manual_seed(seed)
-    for name in chosen:
-        parent, _, last = name.rpartition(".")
-        setattr(
-            model.get_submodule(parent),
-            last,
-            LoraLinear(
-                names[name],
-                rank=rank,
-                alpha=alpha,
-                start=start,
-                generator=generator,
-            ),
+    for layer in chosen:
+        adapter = LoraLinear(layer, rank=rank, alpha=alpha, start=start, generator=generator)
+        for name in places[layer]:
+            _put(model, name, adapter)
+    return [places[layer][0] for layer in chosen]
+
+
+def _check_model(model: Any) -> None:
+    """Refuse a model in which no layer can be replaced."""
+    if not isinstance(model, torch.nn.Module):
+        raise PezoError(f"a model to adapt must be a torch.nn.Module, not {shown(model)}")
+    for name, layer in model.named_modules():
+        if isinstance(layer, LoraLinear):
+            raise PezoError(
+                f"a model must have no adapters yet, but the layer {name or 'itself'} has one; "
+                "give all patterns at once, or call lora.merge first"
+            )
+    if isinstance(model, torch.nn.Linear):
+        raise PezoError(
+            "a model to adapt must hold its linear layers, not be one itself; give "
+            "torch.nn.Sequential(layer)"
         )
-    return chosen
+
+
+def _check_layer(model: Any, layer: Any, name: str, *, rank: int) -> None:
+    """Refuse a layer that cannot have an adapter of this rank."""
+    weight = layer._parameters.get("weight")
+    if weight is None or torch.nn.parameter.is_lazy(weight):
+        raise PezoError(
+            f"the layer {name} must have a weight of its own, not one that is made when it is "
+            "used; make it plain first, or give a pattern without this layer"
+        )
+    # The start changes W, and so does `merge`: whoever shares it would change as well.
+    for other, module in model.named_modules():
+        for own, parameter in module._parameters.items():
+            if (module is layer and own == "weight") or parameter is None:
+                continue
+            if parameter is weight or 0 != _address(parameter) == _address(weight):
+                shares = f"{other}.{own}" if other else own
+                raise PezoError(
+                    f"the layer {name} must have a weight of its own for an adapter, but "
+                    f"shares it with {shares}; give a pattern without this layer"
+                )
+    sides = tuple(weight.shape)
+    if rank > min(sides):
+        raise PezoError(
+            f"the rank of adapters must be at most {min(sides)}, the smaller side of the layer "
+            f"{name} of {sides[1]} inputs and {sides[0]} outputs, not {rank}; use "
+            f"{min(sides)} or less, or a pattern without this layer"
+        )
+
+
+def _address(parameter: Any) -> int:
+    if torch.nn.parameter.is_lazy(parameter):
+        return 0
+    return int(parameter.data_ptr())
+
+
+def _put(model: Any, name: str, layer: Any) -> None:
+    parent, _, last = name.rpartition(".")
+    setattr(model.get_submodule(parent), last, layer)
 
 
 def merge(model: Any) -> None:
     """Turn all adapters into plain linear layers that do the same."""
-    for name, layer in list(model.named_modules()):
+    plain: dict[Any, Any] = {}
+    for name, layer in list(model.named_modules(remove_duplicate=False)):
         if isinstance(layer, LoraLinear):
-            parent, _, last = name.rpartition(".")
-            setattr(model.get_submodule(parent), last, layer.merged())
+            if not name:
+                raise PezoError(
+                    "a model to merge must hold its adapters, not be one itself; call its merged()"
+                )
+            if layer not in plain:
+                plain[layer] = layer.merged()
+            _put(model, name, plain[layer])
 
 
 def trainable(model: Any) -> list[tuple[str, Any]]:

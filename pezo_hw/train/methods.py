@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pezo_hw.arguments import whole
 from pezo_hw.errors import PezoError
 
 from .paths import Request
+from .zo import LARGEST, MOST_SEED
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config
@@ -91,6 +93,13 @@ def plan(request: Request) -> Plan:
         )
     if request.log is not None and request.method == "bp":
         raise PezoError("a training log must be one of zeroth-order steps; choose another method")
+    if request.rate is not None and request.method == "bp" and request.rate > LARGEST:
+        raise PezoError(
+            f"the rate must be finite in float32, not {request.rate:g}; give e.g. {method.rate}"
+        )
+    # All of them, before the first one is trained.
+    for seed in request.seeds:
+        whole("a seed in floating point", seed, least=0, most=MOST_SEED)
     return Plan(
         source=method.source if request.config is None else request.config,
         rate=method.rate if request.rate is None else request.rate,

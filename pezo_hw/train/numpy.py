@@ -14,7 +14,7 @@ from pezo_hw.errors import PezoError
 from .grid import stepper_of
 from .groups import SETTINGS, follow, settings_of
 from .sources import Floats, Source, source_of
-from .weights import ArraySlot, Options
+from .weights import ArraySlot, Options, check_apart
 from .zo import callable_of, groups_of
 
 if TYPE_CHECKING:
@@ -79,6 +79,10 @@ class ZO:
             for array in group["params"]:
                 slots.append(ArraySlot(_checked(array)))
                 members.append(number)
+        check_apart(
+            (name, array.ctypes.data, array.ctypes.data + array.nbytes)
+            for name, array in zip(names_of(self.param_groups), self._arrays(), strict=True)
+        )
         self.stepper = stepper_of(
             slots,
             members,
@@ -88,6 +92,9 @@ class ZO:
             seed=seed,
         )
         self.stepper.warn()
+
+    def _arrays(self) -> list[Floats]:
+        return [array for group in self.param_groups for array in group["params"]]
 
     def step(self, closure: Callable[[], float]) -> float:
         """Do a step; see `pezo_hw.train.zo.Stepper.step`.

@@ -5,20 +5,23 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pezo_hw.config import Config, to_toml
+from pezo_hw.config.advice import starts_warning
 from pezo_hw.driver import Backend, GoldenBackend
 from pezo_hw.driver.checked import CheckedBackend
 from pezo_hw.driver.state import write_atomically
-from pezo_hw.errors import Interrupted, PezoError
-from pezo_hw.files import check_folder
+from pezo_hw.errors import Interrupted, PezoError, PezoWarning
+from pezo_hw.files import check_folder, parts
 
 from . import curve, data, hardware
 from .interruption import until_interrupted
 from .loop import CHECKPOINT, Plan, Trainer
+from .mlp import Mlp
 
 if TYPE_CHECKING:
     from .paths import Request, Run, Say
@@ -42,8 +45,7 @@ def run_rtl(request: Request, *, say: Say) -> list[Run]:
     def open_checked(config: Config) -> Backend:
         from pezo_hw.driver.rtl import open_rtl
 
-        say("compiling the core for simulation; it is kept, so only the first time takes long")
-        return CheckedBackend(open_rtl(config), reference=GoldenBackend(config))
+        return CheckedBackend(open_rtl(config, progress=say), reference=GoldenBackend(config))
 
     return _run(request, "rtl", open_checked, say=say)
 
@@ -85,11 +87,24 @@ def _run(request: Request, name: str, make: Callable[[Config], Backend], *, say:
     for place in places:
         if place is not None:
             check_folder(place, known=_FILES)
+    # Here and not at the top: this brings Amaranth, which most errors come before.
+    from pezo_hw.synth import boards
+
+    # `pezo generate` needs it: what is trained must be a core that can be made.
+    boards.of(config, where=config.core.name)
     samples = data.load(request.data)
+    weak = starts_warning(config, parameters=Mlp(_sizes(samples)).parameters, spread=True)
+    if weak is not None:
+        warnings.warn(weak, PezoWarning, stacklevel=2)
     return [
         _train(request, seed, place, config=config, samples=samples, name=name, make=make, say=say)
         for seed, place in zip(request.seeds, places, strict=True)
     ]
+
+
+def _sizes(samples: data.DataSet) -> tuple[int, ...]:
+    """Return the sizes of the perceptron for a data set."""
+    return (samples.features, *SIZES, samples.classes)
 
 
 def _place(request: Request, seed: int) -> Path | None:
@@ -114,7 +129,7 @@ def _train(
 
     plan = Plan(
         data=request.data,
-        sizes=(samples.train_x.shape[1], *SIZES, samples.classes),
+        sizes=_sizes(samples),
         batch=request.batch,
         rate=hardware.rate_of(config) if request.rate is None else request.rate,
         seed=seed,
@@ -123,13 +138,19 @@ def _train(
     )
     if place is not None:
         _check_config(place, config)
-        place.mkdir(parents=True, exist_ok=True)
-        write_atomically(place / CONFIG, to_toml(config).encode())
+    # Before anything is written: it refuses a core that cannot be built.
     backend = make(config)
     try:
+        if place is not None:
+            place.mkdir(parents=True, exist_ok=True)
+            # A run that was killed while it wrote.
+            for path in parts(place, known=_FILES):
+                path.unlink()
+            write_atomically(place / CONFIG, to_toml(config).encode())
         trainer = Trainer(plan, backend, samples, place=place)
-        before = trainer.test_loss
         began, had = time.monotonic(), trainer.done
+        if had:
+            say(f"seed {seed}: going on behind step {had} of {request.steps}")
         with until_interrupted() as stopped:
             finished = trainer.run(
                 request.steps,
@@ -157,7 +178,7 @@ def _train(
         seed=seed,
         steps=trainer.done,
         parameters=trainer.model.parameters,
-        loss_before=before,
+        loss_before=trainer.initial_loss,
         loss_after=trainer.test_loss,
         accuracy=result["test_accuracy"],
         seconds=seconds,

@@ -42,6 +42,8 @@ def run(request: Request, *, say: Say) -> list[Run]:
     return [_one(request, asked, seed, say=say) for seed in request.seeds]
 
 
+# What a model that diverges computes is told once, by the loss.
+@np.errstate(over="ignore", invalid="ignore")
 def _one(request: Request, asked: Plan, seed: int, *, say: Say) -> Run:
     samples = data.load(request.data, seed=seed)
     model = model_of(request.model, samples)

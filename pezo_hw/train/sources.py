@@ -102,6 +102,10 @@ class Source(ABC):
     def levels(self, out: NDArray[np.int32], *, start: int, first: int, most: int) -> None:
         """Write integers, uniform on -most .. most, made from the same words (ZOQO)."""
 
+    def check_levels(self) -> None:
+        """Raise PezoError if `levels` cannot be used."""
+        return
+
     def weakness(self, length: int) -> str | None:
         """Return a warning if training with passes over `length` positions visits few starts."""
         del length
@@ -251,12 +255,8 @@ class PezoSource(Source):
 
     def levels(self, out: NDArray[np.int32], *, start: int, first: int, most: int) -> None:
         """Write integers, uniform on -most .. most: ((2 most + 1) v >> b) - most."""
+        self.check_levels()
         engine = self.engine
-        if self.name not in ("on-the-fly", "pre-generated"):
-            raise PezoError(
-                "a source for zoqo must have uniform words, on-the-fly or pre-generated, not "
-                f"{self.name}; choose another configuration"
-            )
         count = -(-len(out) // self.grain)
         words = engine.groups(first // self.grain + start, count)
         level = zoqo.perturbation(words, bits=engine.bits, levels=most)
@@ -265,6 +265,14 @@ class PezoSource(Source):
         if signs is not None:
             lanes = reuse.signed(lanes, signs)
         out[:] = lanes.reshape(-1)[: len(out)]
+
+    def check_levels(self) -> None:
+        """Refuse words that are not uniform."""
+        if self.name not in ("on-the-fly", "pre-generated"):
+            raise PezoError(
+                "a source for zoqo must have uniform words, on-the-fly or pre-generated, not "
+                f"{self.name}; choose another configuration"
+            )
 
     def lanes(self, start: int, groups: int) -> NDArray[np.integer]:
         """Return what `pezo vectors` writes as ``lanes``, shape (groups, P)."""

@@ -24,7 +24,7 @@ from . import replay as replaying
 from .grid import stepper_of
 from .groups import SETTINGS, follow, settings_of
 from .sources import RANDOM, Floats, Gaussian, Source, source_of
-from .weights import ArraySlot, Options, Slot
+from .weights import ArraySlot, Copy, Options, Slot, check_apart
 from .zo import callable_of, groups_of
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class TorchGaussian(Gaussian):
 
 RANDOM[TorchGaussian.name] = TorchGaussian
 
+# Lists of arrays in a state, which are tensors in one of torch.
+_ARRAYS = ("copies", "grid")
 # A label, and where a scheduler begins, are the caller's.
 _KEYS = ("params", *SETTINGS, "name", "initial_lr")
 
@@ -79,6 +81,8 @@ class TensorSlot:
     def __init__(self, tensor: Any):
         self._flat = tensor.detach().view(-1)
         self.size = self._flat.numel()
+        self._exact = self._flat.dtype == torch.float64
+        self.narrow = self._flat.dtype not in (torch.float32, torch.float64)
 
     def add(self, begin: int, change: Floats) -> None:
         """Add to the weights from `begin` on."""
@@ -89,11 +93,22 @@ class TensorSlot:
         values: Floats = self._flat.to("cpu", torch.float32).numpy().copy()
         return values
 
-    def write(self, begin: int, values: Floats) -> None:
+    def copy(self) -> Copy:
+        """Return a second copy of all weights, in float64 if they are."""
+        if not self._exact:
+            return self.read()
+        values: Copy = self._flat.to("cpu").numpy().copy()
+        return values
+
+    def holds(self, values: Copy) -> bool:
+        """Tell whether the weights are these, rounded to the weights' type."""
+        return bool(torch.equal(self._flat, self._moved(values)))
+
+    def write(self, begin: int, values: Copy) -> None:
         """Set the weights from `begin` on."""
         self._flat[begin : begin + len(values)] = self._moved(values)
 
-    def _moved(self, values: Floats) -> Any:
+    def _moved(self, values: Copy) -> Any:
         return torch.from_numpy(values).to(self._flat.device, self._flat.dtype)
 
 
@@ -109,6 +124,15 @@ def slot_of(tensor: Any) -> Slot:
     if tensor.dtype == torch.float32 and tensor.device.type == "cpu":
         return ArraySlot(tensor.detach().numpy())
     return TensorSlot(tensor)
+
+
+def _state_of(tensor: Any) -> tuple[Any, ...]:
+    """Return what differs once a tensor's weights are elsewhere, and last, once they changed.
+
+    Steps on float32 in the CPU's memory do not count as changes.
+    """
+    version = 0 if tensor.is_inference() else tensor._version
+    return tensor.data_ptr(), tensor.numel(), tensor.dtype, tensor.device, version
 
 
 class ZO(torch.optim.Optimizer):
@@ -171,6 +195,12 @@ class ZO(torch.optim.Optimizer):
         for number, group in enumerate(self.param_groups):
             slots += [slot_of(tensor) for tensor in group["params"]]
             members += [number] * len(group["params"])
+        for device in {tensor.device for tensor in self._tensors}:
+            check_apart(
+                (name, tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes)
+                for name, tensor in zip(self._places, self._tensors, strict=True)
+                if tensor.device == device and tensor.data_ptr()
+            )
         own = isinstance(source, str) and source == "gaussian"
         chosen = TorchGaussian() if own else source_of(source)
         self.stepper = stepper_of(
@@ -181,7 +211,65 @@ class ZO(torch.optim.Optimizer):
             options=options,
             seed=seed,
         )
+        self._note()
         self.stepper.warn()
+
+    @property
+    def _tensors(self) -> list[Any]:
+        return [tensor for group in self.param_groups for tensor in group["params"]]
+
+    @property
+    def _places(self) -> list[str]:
+        return [
+            f"{number}.{place}"
+            for number, group in enumerate(self.param_groups)
+            for place in range(len(group["params"]))
+        ]
+
+    def _note(self) -> None:
+        self._seen: list[Any] = list(map(_state_of, self._tensors))
+
+    def _bind(self) -> list[int]:
+        """Go to where the parameters are now; return those that moved or were changed.
+
+        A model that is moved or gets another type has its weights elsewhere, in the same tensors.
+        """
+        tensors = self._tensors
+        if len(tensors) != len(self._seen):
+            raise PezoError(
+                f"an optimiser must keep its {len(self._seen)} parameters, not have "
+                f"{len(tensors)}; make a new one with all of them"
+            )
+        changed = []
+        for number, (tensor, seen) in enumerate(zip(tensors, self._seen, strict=True)):
+            now = _state_of(tensor)
+            if now == seen:
+                continue
+            if self.stepper.recorder is not None:
+                raise PezoError(
+                    "a training log must hold all that changes the weights, but parameter "
+                    f"{self._places[number]} was moved or changed between two steps; make the "
+                    "optimiser and its log after that"
+                )
+            if seen is None or now[:-1] != seen[:-1]:
+                self.stepper.slots[number] = self._again(number, tensor)
+            changed.append(number)
+        return changed
+
+    def _again(self, number: int, tensor: Any) -> Slot:
+        size = self.stepper.slots[number].size
+        if tensor.numel() != size:
+            raise PezoError(
+                f"parameter {self._places[number]} must keep its {size} weights, not have "
+                f"{tensor.numel()}; make the optimiser after that"
+            )
+        return slot_of(tensor)
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        for number in self._bind():
+            self.stepper.refresh(number)
+        self._note()
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any]) -> float:  # type: ignore[override,unused-ignore]
@@ -194,7 +282,11 @@ class ZO(torch.optim.Optimizer):
             each query, under `torch.no_grad`; a model with dropout needs the same seed each time.
         """
         follow(self.stepper, self.param_groups)
-        return self.stepper.step(callable_of(closure))
+        self._follow()
+        try:
+            return self.stepper.step(callable_of(closure))
+        finally:
+            self._note()
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Refuse further groups: they would change what the row of perturbations belongs to.
@@ -215,25 +307,31 @@ class ZO(torch.optim.Optimizer):
 
     def log(self, path: Path | str) -> logs.LogWriter:
         """Open a training log, before the first step; see `pezo_hw.train.log`."""
+        self._follow()
         return logs.LogWriter(Path(path), self.stepper, names=self.names)
 
     @property
     def names(self) -> list[str]:
         """Names of the tensors: those given, or group and place."""
-        names: list[str] = []
-        for number, group in enumerate(self.param_groups):
-            given = group.get("param_names")
-            places = range(len(group["params"]))
-            names += list(given) if given else [f"{number}.{place}" for place in places]
+        names, places = [], iter(self._places)
+        for group in self.param_groups:
+            own = [next(places) for _ in group["params"]]
+            names += list(group.get("param_names") or own)
         return names
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is needed to go on later, beside the weights."""
+        """Return what is needed to go on later, beside the weights.
+
+        That is a place in the stream. With ``"replay"``, weights of fewer bits than float32 have
+        their copy in it, 4 bytes each; with ``"zoqo"`` all weights have their grid.
+        """
+        self._follow()
         state: dict[str, Any] = super().state_dict()
-        grid = self.stepper.state()
-        if "grid" in grid:
-            grid["grid"] = [torch.from_numpy(part) for part in grid["grid"]]
-        state["zo"] = grid
+        own = self.stepper.state()
+        for name in _ARRAYS:
+            if name in own:
+                own[name] = [None if part is None else torch.from_numpy(part) for part in own[name]]
+        state["zo"] = own
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -247,8 +345,10 @@ class ZO(torch.optim.Optimizer):
         settings = [settings_of(group) for group in groups]
         # All of it is checked before anything is changed.
         self.stepper.check(settings)
-        if isinstance(state.get("grid"), list):
-            state["grid"] = [np.asarray(part) for part in state["grid"]]
+        for name in _ARRAYS:
+            if isinstance(state.get(name), list):
+                state[name] = [_array_of(part) for part in state[name]]
+        self._bind()
         self.stepper.check_state(state)
         try:
             super().load_state_dict(given)
@@ -259,6 +359,16 @@ class ZO(torch.optim.Optimizer):
             group.rate, group.strength = now.rate, now.strength
             group.word_bits, group.frozen = now.word_bits, now.frozen
         self.stepper.load(state)
+        # The model's weights may be loaded before or after this: they are looked at in the step.
+        self._seen = [None] * len(self._seen)
+
+
+def _array_of(part: Any) -> Any:
+    """Return a tensor of a state as an array; what is none stays, to be refused with its name."""
+    try:
+        return part.cpu().numpy() if torch.is_tensor(part) else part
+    except TypeError:  # a type that NumPy does not have
+        return part
 
 
 @torch.no_grad()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pezo_hw.arguments import flag, one_of, real, whole
+from pezo_hw.errors import PezoError
 
 from .sources import Floats
 
@@ -19,6 +22,10 @@ MOST_QUERIES = 1 << 16
 """More would be a typing error, and a step without an end."""
 
 
+Copy = NDArray[np.floating[Any]]
+"""A second copy of weights at rest: float64 for weights in it, else float32."""
+
+
 class Slot(Protocol):
     """A tensor of weights, seen as a row."""
 
@@ -26,13 +33,23 @@ class Slot(Protocol):
     def size(self) -> int:
         """Number of weights."""
 
+    @property
+    def narrow(self) -> bool:
+        """Whether the weights have fewer bits than their second copy."""
+
+    def copy(self) -> Copy:
+        """Return a second copy of all weights, which loses nothing, shape (size,)."""
+
+    def holds(self, values: Copy) -> bool:
+        """Tell whether the weights are these, rounded to the weights' type."""
+
     def add(self, begin: int, change: Floats) -> None:
         """Add to the weights from `begin` on."""
 
     def read(self) -> Floats:
         """Return a copy of all weights, shape (size,)."""
 
-    def write(self, begin: int, values: Floats) -> None:
+    def write(self, begin: int, values: Copy) -> None:
         """Set the weights from `begin` on."""
 
 
@@ -47,6 +64,7 @@ class ArraySlot:
     def __init__(self, array: Floats):
         self._flat = array.reshape(-1)
         self.size = self._flat.size
+        self.narrow = False
 
     def add(self, begin: int, change: Floats) -> None:
         """Add to the weights from `begin` on."""
@@ -57,9 +75,36 @@ class ArraySlot:
         """Return a copy of all weights."""
         return self._flat.copy()
 
-    def write(self, begin: int, values: Floats) -> None:
+    def copy(self) -> Copy:
+        """Return a second copy of all weights."""
+        return self._flat.copy()
+
+    def holds(self, values: Copy) -> bool:
+        """Tell whether the weights are these."""
+        return np.array_equal(self._flat, values)
+
+    def write(self, begin: int, values: Copy) -> None:
         """Set the weights from `begin` on."""
         self._flat[begin : begin + len(values)] = values
+
+
+def check_apart(spans: Iterable[tuple[str, int, int]]) -> None:
+    """Refuse parameters that share memory, which a step would change twice.
+
+    Parameters
+    ----------
+    spans : iterable of (str, int, int)
+        Name, first address, and the address behind the last.
+    """
+    last = ("", 0, 0)
+    for span in sorted((span for span in spans if span[1] < span[2]), key=lambda one: one[1:]):
+        if span[1] < last[2]:
+            first, second = sorted((last[0], span[0]))
+            raise PezoError(
+                f"parameters must not share memory, but {first} and {second} (group.place) do; "
+                "give each weight once"
+            )
+        last = span
 
 
 @dataclass

@@ -23,13 +23,19 @@ from pezo_hw.arguments import shown, whole
 from pezo_hw.errors import PezoError, PezoWarning
 
 from .sources import Floats, Source
-from .weights import Group, Options, Slot
+from .weights import Copy, Group, Options, Slot
 
 # A schedule rounds the rate of each group on its own, step after step, so factors that are meant to
 # be one differ in their last bits. Far below the 2^-24 to which a log rounds its scalars.
 _ALIKE = 2.0**-30
 # Of a base: what a schedule that ends at 0 leaves.
 _NOTHING = 2.0**-40
+
+LARGEST = float(np.finfo(np.float32).max)
+"""The largest float32."""
+
+# z times a size must be finite in float32, which leaves a z of 2^12.
+_MOST_SIZE = 2.0**116
 
 MOST_SEED = 2**32 - 1
 """Seeds of software's sources are spread 2^20 steps apart, and a log has 64 bits for a start."""
@@ -96,9 +102,30 @@ class Stepper:
         self.offsets, self.length = self._place()
         self._plan = self._pieces()
         self._scratch: Floats = np.empty(min(source.chunk, self.length), dtype=np.float32)
-        self._kept: list[Floats] | None = None
+        self._kept: list[Copy] | None = None
         if options.variant == "replay" and options.rule != "zoqo":
-            self._kept = [slot.read() for slot in self.slots]
+            self._kept = [self._copy(number) for number in range(len(self.slots))]
+
+    def _copy(self, number: int) -> Copy:
+        """Return a second copy of weights; frozen ones need none."""
+        if self.groups[self.members[number]].frozen:
+            return np.empty(0, dtype=np.float32)
+        return self.slots[number].copy()
+
+    def refresh(self, number: int) -> None:
+        """Take over the weights of a slot that may have been changed between two steps.
+
+        A second copy that they are the rounding of stays, as it has more bits.
+        """
+        if self._kept is None:
+            return
+        kept, now = self._kept[number], self._copy(number)
+        if (
+            kept.shape != now.shape
+            or kept.dtype != now.dtype
+            or (kept.size and not self.slots[number].holds(kept))
+        ):
+            self._kept[number] = now
 
     def check(self, groups: Sequence[Group]) -> None:
         """Refuse settings that this optimiser cannot have."""
@@ -124,6 +151,12 @@ class Stepper:
                 raise PezoError(
                     f"word_bits must fit the source {self.source.name}, which {what}, "
                     f"not {shown(group.word_bits)}; 0 takes all bits"
+                )
+            size = self.options.epsilon * self.factor * 2.0**group.strength
+            if self.options.rule != "zoqo" and not size <= _MOST_SIZE:
+                raise PezoError(
+                    "eps must be so small that perturbed weights are finite in float32, not "
+                    f"{self.options.epsilon:g}; give e.g. 1e-3"
                 )
 
     def warn(self) -> None:
@@ -191,7 +224,8 @@ class Stepper:
         assert self._kept is not None
         if k == 0:
             for slot, kept in zip(self.slots, self._kept, strict=True):
-                slot.write(0, kept)
+                if kept.size:
+                    slot.write(0, kept)
             return
         for piece, change in self._chunks(start, self._scales(k * self.options.epsilon)):
             kept = self._kept[piece.slot][piece.begin : piece.begin + len(change)]
@@ -208,8 +242,9 @@ class Stepper:
         Raises
         ------
         PezoError
-            If a loss is not finite. The weights are then as before the step: exactly with a second
-            copy or on a grid, to the rounding of float32 where they are perturbed in place.
+            If a loss or the update is not finite. The weights are then as before the step: exactly
+            with a second copy or on a grid, to the rounding of float32 where they are perturbed in
+            place.
         """
         if self.options.rule == "zoqo":
             raise ValueError("steps on a grid are those of GridStepper")
@@ -220,7 +255,15 @@ class Stepper:
             plus, minus = self._sides(start, loss)
             losses += [plus, minus]
             gradients.append((plus - minus) / (2 * self.options.epsilon))
-        self._update(starts, self._rates(gradients, factor))
+        try:
+            rates = self._rates(gradients, factor)
+        except BaseException:
+            if self._kept is not None:
+                self._write_side(starts[0], 0)
+            elif self.options.queries == 1:
+                self._perturb(starts[0], 1)
+            raise
+        self._update(starts, rates)
         self.start = self.source.after(starts[-1], self.length)
         self.steps += 1
         return math.fsum(losses) / len(losses)
@@ -269,8 +312,8 @@ class Stepper:
 
     def _rates(self, gradients: Sequence[float], factor: float | None) -> list[list[float]]:
         """Return what each query's z is multiplied with, by group; record it."""
-        result = []
-        for number, gradient in enumerate(gradients):
+        result, scalars = [], []
+        for gradient in gradients:
             scalar = float(np.sign(gradient)) if self.options.rule == "sign" else gradient
             scalar = rounded(scalar / self.options.queries)
             if factor is None:
@@ -278,9 +321,23 @@ class Stepper:
                 continue
             scalar = rounded(scalar * factor)
             result.append([scalar * group.base for group in self.groups])
-            if self.recorder is not None:
+            scalars.append(scalar)
+        self._check_update(result)
+        if self.recorder is not None:
+            for number, scalar in enumerate(scalars):
                 self.recorder.append(self._start_of(number), scalar)
         return result
+
+    def _check_update(self, rates: Sequence[Sequence[float]]) -> None:
+        """Refuse an update after which weights may be infinite or none."""
+        for by_group in rates:
+            for group, rate in zip(self.groups, by_group, strict=True):
+                factor = 1.0 if self.options.rule == "sign" else self.factor * 2.0**group.strength
+                if not group.frozen and not abs(rate) * factor <= _MOST_SIZE:
+                    raise PezoError(
+                        "an update must be finite in float32, but lr times the gradient is "
+                        f"{rate:g}; use a smaller learning rate, or a larger eps"
+                    )
 
     def _start_of(self, query: int) -> int:
         start = self.start
@@ -293,13 +350,15 @@ class Stepper:
 
         The sweeps are the same ones, so the result is the same to the last bit.
         """
+        rates = [[scalar * group.base for group in self.groups] for scalar in scalars]
+        self._check_update(rates)
         if self._kept is None:
             for start in starts:
                 self._perturb(start, 1)
                 self._perturb(start, -2)
                 if self.options.queries > 1:
                     self._perturb(start, 1)
-        self._update(starts, [[s * group.base for group in self.groups] for s in scalars])
+        self._update(starts, rates)
         self.start = self.source.after(starts[-1], self.length)
         self.steps += 1
 
@@ -329,7 +388,14 @@ class Stepper:
 
     def state(self) -> dict[str, Any]:
         """Return what a later stepper needs to go on, beside the weights."""
-        return {"start": self.start, "steps": self.steps, **self._identity()}
+        state = {"start": self.start, "steps": self.steps, **self._identity()}
+        if self._kept is not None and any(slot.narrow for slot in self.slots):
+            # Else the weights themselves are all there is.
+            state["copies"] = [
+                kept.copy() if slot.narrow and kept.size else None
+                for slot, kept in zip(self.slots, self._kept, strict=True)
+            ]
+        return state
 
     def _identity(self) -> dict[str, Any]:
         """Return what must be the same in an optimiser that goes on."""
@@ -357,13 +423,31 @@ class Stepper:
             value = _part(state, name)
             if not isinstance(value, int) or value < 0:
                 raise PezoError(f"{name} of a state to load must be 0 or more, not {value!r}")
+        copies = state.get("copies", [None] * len(self.slots))
+        sizes = [slot.size for slot in self.slots]
+        if (
+            not isinstance(copies, Sequence)
+            or len(copies) != len(sizes)
+            or not all(map(_is_copy, copies, sizes))
+        ):
+            raise PezoError(f"a state to load must have copies of {sizes} weights in float32")
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken; the weights must be those of that moment."""
         self.check_state(state)
         self.start, self.steps = state["start"], state["steps"]
-        if self._kept is not None:
-            self._kept = [slot.read() for slot in self.slots]
+        if self._kept is None:
+            return
+        self._kept = [self._copy(number) for number in range(len(self.slots))]
+        for number, copy in enumerate(state.get("copies", ())):
+            if copy is not None and self.slots[number].narrow and self._kept[number].size:
+                self._kept[number] = np.array(copy)
+
+
+def _is_copy(values: Any, size: int) -> bool:
+    if values is None:
+        return True
+    return isinstance(values, np.ndarray) and values.dtype == np.float32 and values.shape == (size,)
 
 
 def groups_of(state: Mapping[str, Any], *, count: int, names: Sequence[str]) -> list[Any]:
@@ -392,7 +476,9 @@ def _part(state: Any, name: str) -> Any:
 
 
 def rounded(value: float) -> float:
-    """Return the nearest float32."""
+    """Return the nearest float32; infinity for what is too large."""
+    if abs(value) > LARGEST:
+        return math.copysign(math.inf, value)
     return float(np.float32(value))
 
 

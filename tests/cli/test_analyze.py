@@ -49,7 +49,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     table = {line.split()[0]: line for line in lines[2:22]}
     assert re.search(r" 0 +== 0 +pass$", table["mean"])
     assert re.search(r" 15 +>= 1000 +weak +a pass takes T = 4 groups$", table["directions"])
-    assert any(line.startswith("weak: directions: 15, must be >= 1000 (start") for line in lines)
+    assert any(line.startswith("weak: directions: 15, should be >= 1000 (start") for line in lines)
     assert re.fullmatch(r"\d+ pass, \d+ weak, 0 fail, 0 skipped", lines[-1])
     said = [line for line in captured.err.splitlines() if not line.startswith("warning: ")]
     assert said == [

@@ -63,6 +63,15 @@ def test_a_claim_that_fails(tools: Tools, capsys: pytest.CaptureFixture[str]) ->
     [
         (["--lanes", "100"], "error: --lanes must be a multiple of 32, the words a clock, from 32"),
         (["--parameters", "0"], "error: --parameters must be at least 1, not 0"),
+        (
+            ["--parameters", "1000000000"],
+            "error: --parameters must be so few that the rank of 12 directions of wide-uniform "
+            "takes at most 268435456 lane values, not 12000006144, as for 1000000000; use ",
+        ),
+        (
+            ["--parameters", f"1{'0' * 400}"],
+            "error: --parameters must be at most 1,000,000,000, not 1000",
+        ),
         (["-o", "@"], "it holds mine.txt"),
     ],
 )
@@ -75,5 +84,9 @@ def test_bad_options_are_found_before_anything_takes_long(
 ) -> None:
     (tmp_path / "mine.txt").write_text("")
     assert main(["compare", *(text.replace("@", str(tmp_path)) for text in options)]) == 2
-    assert message in capsys.readouterr().err.splitlines()[-1]
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert message in error and "--steps" not in error
     assert tools.asked == []
+    if (use := error.rpartition("; use ")[2]).isdigit() and options[0] == "--parameters":
+        # What is proposed is possible.
+        assert main(["compare", "--parameters", use]) == 0

@@ -97,9 +97,9 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         (PezoError("a: must\n be b"), 2, "error: a: must be b\n"),
         (CheckFailed("3 groups differ"), 1, "error: 3 groups differ\n"),
         (OSError(28, "No space left on device", "x.v"), 2, "error: x.v: No space left on device\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
         (Interrupted("3 of 4\nsteps"), 130, "interrupted: 3 of 4\\nsteps\n"),
-        (typer.Abort(), 130, ""),
+        (typer.Abort(), 130, "interrupted\n"),
         (typer.Exit(1), 1, ""),
     ],
 )

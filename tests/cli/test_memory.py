@@ -141,6 +141,20 @@ def test_options_that_small_models_cannot_have_leave_the_large_ones(
         (["--model", "gpt2", "--layers", "3"], "--layers must not be given beside --model"),
         (["--model", "gpt9"], "the model must be gpt2"),
         (["--model", "gpt2", "--budget", "many"], "--budget must be a number of bytes"),
+        (
+            ["--model", "gpt2", "--budget", f"{'9' * 400}G"],
+            "--budget must be at most 10^18 bytes, not '999",
+        ),
+        (["--model", "gpt2", "--budget", "2000P"], "--budget must be a number of bytes"),
+        (["--model", "gpt2", "--budget", "2000000T"], "--budget must be at most 10^18 bytes, not "),
+        (
+            ["--layers", "1", "--width", f"1{'0' * 400}", "--heads", "1"],
+            "width must be at most 1,000,000,000, not 1000",
+        ),
+        (
+            ["--model", "gpt2", "--context", f"1{'0' * 400}"],
+            "context must be at most 1,000,000,000, not 1000",
+        ),
         (["--model", "gpt2", "--board", "x"], "--board must be zcu102, zcu104, kv260, not 'x'"),
         (["--model", "gpt2", "--method", "x"], "the method must be bp"),
         (["--model", "gpt2", "--kept", "13"], "kept must be at most the 12 layers, not 13; use 12"),
@@ -157,3 +171,13 @@ def test_wrong_options(
     assert main(["memory", *options]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {message}") and error.count("\n") == 1
+    assert len(error) < 250
+
+
+def test_the_largest_shapes_have_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    most = str(10**9)
+    options = ["--layers", most, "--width", most, "--heads", most, "--vocabulary", most]
+    options += ["--context", most, "--batch", most, "--bytes", "8"]
+    for more in ([], ["--budget", "1000000T"], ["--board", "zcu104"]):
+        assert main(["memory", *options, *more]) == 0
+        assert "TB" in capsys.readouterr().out

@@ -12,7 +12,6 @@ import pytest
 
 from pezo_hw.cli.main import main
 from pezo_hw.config import load, to_toml
-from pezo_hw.driver import GoldenBackend
 from pezo_hw.train.hardware import SOURCES
 from pezo_hw.train.loop import Trainer
 from pezo_hw.train.numpy import ZO
@@ -122,6 +121,19 @@ def test_options_choose_the_configuration(capsys: pytest.CaptureFixture[str]) ->
             ["--log", "no/such/a.log"],
             r"no/such/a.log must be in a folder that exists, but no/such ",
         ),
+        (
+            ["--seeds", "0,4294967296"],
+            r"a seed in floating point must be an integer from 0 to ",
+        ),
+        (["--epsilon", "1e300", "--method", "zoqo"], r"eps must be at most 2\^30 times the step"),
+        (["--rate", "1e300", "--method", "zoqo"], r"lr must be at most 2\^30 times the step"),
+        (["--rate", "1e308"], r"an update must be finite in float32, but lr times the gradient is"),
+        (["--rate", "1e30", "--steps", "9"], r"a loss must be a finite number, not "),
+        (
+            ["--epsilon", "1e300"],
+            r"eps must be so small that perturbed weights are finite",
+        ),
+        (["--rate", "1e300", "--method", "bp"], r"the rate must be finite in float32, not 1e\+300"),
         (["--lora", "0"], r"the rank of adapters must be an integer of at least 1, not 0; use 1"),
         (["--method", "wide-uniform"], r"the method must be bp, .* or zoqo, not 'wide-uniform'"),
         (
@@ -138,6 +150,17 @@ def test_a_bad_option_is_one_line(
     assert out == "" and err.startswith("error: ") and err.count("\n") == 1
     with pytest.raises(AssertionError, match=message):
         raise AssertionError(err)
+
+
+def test_no_seed_is_trained_before_all_are_known_to_be_right(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ZO, "step", lambda *_: pytest.fail("a step was done"))
+    log = tmp_path / "a.log"
+    command = ["train", "digits", "--seeds", "0,4294967296", "--backend", "numpy"]
+    assert main([*command, "--log", str(log)]) == 2
+    assert "not 4294967296; use 4294967295" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_data_set_is_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,18 +246,28 @@ def test_an_interruption_after_the_last_step_is_none(
         assert "interrupted" not in capsys.readouterr().err
 
 
-def test_compiling_is_announced(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_compiling_is_announced_where_it_is_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    said: list[str] = []
-
-    def open_rtl(config: Any) -> Any:
+    monkeypatch.setattr("pezo_hw.simulate.cache.default_root", lambda: tmp_path / "cache")
+    small = [f"source.{key}" for key in ("generators=5", "bits=5")] + ["reuse.lanes=5"]
+    command = ["train", "digits", "--backend", "rtl", "--steps", "1"]
+    command += [part for key in small for part in ("--set", key)]
+    said = []
+    for _ in range(2):
+        assert main(command) == 0
         said.append(capsys.readouterr().err)
-        return GoldenBackend(config)
+    line = "compiling the core for simulation; it is kept for the next time\n"
+    assert line in said[0] and "compiling" not in said[1]
 
-    monkeypatch.setattr("pezo_hw.driver.rtl.open_rtl", open_rtl)
-    for options in ([], ["--json"]):
-        assert main(["train", "digits", "--backend", "rtl", "--steps", "1", *options]) == 0
-        capsys.readouterr()
-    line = "compiling the core for simulation; it is kept, so only the first time takes long\n"
-    assert said == [line, ""]
+
+def test_going_on_is_announced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["train", "digits", "--backend", "golden", "-o", str(tmp_path / "run")]
+    assert main([*command, "--steps", "5"]) == 0
+    first = capsys.readouterr()
+    assert main([*command, "--steps", "8"]) == 0
+    again = capsys.readouterr()
+    assert "going on" not in first.err and "seed 0: going on behind step 5 of 8\n" in again.err
+    # The loss before is that before all of the steps.
+    before = [text.out.splitlines()[1].split()[3] for text in (first, again)]
+    assert before[0] == before[1]

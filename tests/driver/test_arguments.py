@@ -25,6 +25,15 @@ sweep: Any = Sweep
 layout: Any = Layout
 golden_backend: Any = GoldenBackend
 halves: Any = WEIGHTS / 2
+no_log: Any = "run.log"
+# Only the computed exponents show that its perturbation is wider than a weight.
+WIDE = load(
+    "zcu102-step",
+    [
+        *("source.bits=4", "source.generators=1", "reuse.lanes=1", "reuse.stride=0"),
+        *("weights.bits=8", "weights.frac=6", "zo.epsilon_log2=-2"),
+    ],
+)
 
 
 @pytest.fixture(params=["golden", "rtl"])
@@ -94,6 +103,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "start": (lambda: _engine(start=1.5), r"^start must be an integer, not 1.5; use "),
     "true": (lambda: _engine(start=True), r"^start must be an integer, not True; use "),
     "weights": (lambda: _engine(weights=None), r"^weights must be integers in one dimension"),
+    "ragged": (
+        lambda: _engine(weights=[[1], [1, 2]]),
+        r"^weights must be numbers in one dimension, not a value of type list that NumPy makes no ",
+    ),
     "booleans": (lambda: _engine(weights=WEIGHTS > 3), r"^weights must be integers in one"),
     "table": (lambda: _engine(table=[(3, 0)]), r"^a table must hold .* not \(3, 0\); use"),
     "no table": (lambda: _engine(table=None), r"^a table must be a sequence of tensors, not None$"),
@@ -113,7 +126,15 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "rate": (
         lambda: _engine().step(1.0, 2.0, lr=[0.1]),
-        r"^lr must be a number, not a value of type list; give one$",
+        r"^lr must be a finite number, 0 or more, not a value of type list; give e.g. 3e-3$",
+    ),
+    "negative rate": (
+        lambda: _engine().step(1.0, 2.0, lr=-1.0),
+        r"^lr must be a finite number, 0 or more, not -1.0; give e.g. 3e-3$",
+    ),
+    "infinite rate": (
+        lambda: _engine().step(1.0, 2.0, lr=float("inf")),
+        r"^lr must be a finite number, 0 or more, not inf; give e.g. 3e-3$",
     ),
     "sizes": (lambda: layout((4, 1.5), 4), r"^the size of a tensor .* must be an integer"),
     "negative": (lambda: Layout((-4,), 4), r"of at least 1, not -4; use "),
@@ -149,6 +170,26 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: replay(Log(seed=0), halves, backend=golden(CONFIG)),
         r"^weights must be integers in one dimension",
     ),
+    "no log": (
+        lambda: replay(no_log, WEIGHTS, backend=golden(CONFIG)),
+        r"^a log to replay must be a Log, not 'run.log'; use Engine.log$",
+    ),
+    "log": (
+        lambda: replay(Log(0, (0,), [3, 4], [5]), WEIGHTS, backend=golden(CONFIG)),
+        r"^a log to replay must have an index and a coefficient for each step, not 2 and 1; use ",
+    ),
+    "no passes": (
+        lambda: replay(Log(0, ()), WEIGHTS, backend=golden(CONFIG)),
+        r"^passes of a log to replay must be at least one, .* there is a step with none; use ",
+    ),
+    "no other passes": (
+        lambda: replay(Log(0, (0,), [3], [4], others={0: ()}), WEIGHTS, backend=golden(CONFIG)),
+        r"^passes of a log to replay must be at least one, .* there is a step with none; use ",
+    ),
+    "wide": (
+        lambda: GoldenBackend(WIDE),
+        r"^zcu102_step: zo.epsilon_log2 must be at most -3, not -2: the perturbation is wider than",
+    ),
     "folder": (lambda: open_folder("no/such/folder"), r"^no/such/folder must be a folder written"),
 }  # fmt: skip
 
@@ -162,10 +203,22 @@ def test_what_is_refused(name: str) -> None:
 
 def test_a_refused_call_changes_nothing() -> None:
     engine = _engine()
-    for call, value in ((engine.perturb, 9), (engine.update, 0.5)):
+    for call, value in ((engine.perturb, 9), (engine.update, 0.5), (_falling(engine), -1e-3)):
         with pytest.raises(PezoError):
             call(value)
     assert engine.displacement == 0 and not len(engine.log) and engine.transfers == 0
+
+
+def _falling(engine: Engine) -> Callable[[float], int]:
+    return lambda rate: engine.step(1.0, 2.0, lr=rate)
+
+
+@pytest.mark.parametrize("rate", [0, -0.0])
+def test_a_rate_of_0_is_a_step_that_moves_nothing(rate: float) -> None:
+    engine = _engine()
+    list(engine.sides())
+    assert engine.step(2.0, 1.0, lr=rate) == 0
+    assert len(engine.log) == 1 and np.array_equal(engine.weights, WEIGHTS)
 
 
 def test_a_folder_may_be_text(

@@ -181,18 +181,103 @@ def test_saturation_in_place_is_replayed_and_not_undone() -> None:
     )
 
 
-def test_a_log_of_other_sweeps_that_saturated_is_refused() -> None:
-    engine = Engine(golden(small()), np.full(COUNT, 32767))
+OTHER_SWEEPS: dict[str, tuple[tuple[int, ...], int]] = {
+    "update alone": ((), 0),
+    "one side": ((1,), 7),
+    "other side": ((-1,), -40),
+    "there and back": ((1, -1), 5),
+    "naive": ((1, -2, 1), 5),
+    "far": ((2, 2, -2), -5),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", OTHER_SWEEPS)
+def test_steps_with_other_sweeps_are_replayed(name: str, schedule: str) -> None:
+    passes, coefficient = OTHER_SWEEPS[name]
+    config = small(schedule)
+    limited = set()
+    for weights in (_weights(), _weights(32767), np.full(COUNT, 32767), np.full(COUNT, -32768)):
+        engine = Engine(golden(config), weights, start=3)
+        _train(engine, 2)
+        before = engine.saturations
+        for k in passes:
+            engine.perturb(k)
+        engine.restore_update(coefficient)
+        limited.add(engine.saturations > before)
+        _train(engine, 2)
+        again = replay(engine.log, engine.initial, backend=golden(config))
+        assert np.array_equal(again, engine.weights)
+        assert engine.log.exact
+        # Only what a log of the usual steps does not say.
+        done = (*passes, -sum(passes))
+        assert engine.log.others == ({} if done == engine.log.passes else {2: done})
+    assert limited == {False, True} or name == "update alone"
+
+
+def test_sweeps_that_do_not_saturate_but_would_in_a_usual_step() -> None:
+    # Every weight at the end of the range that its perturbation leads away from.
+    config = small()
+    z = Engine(golden(config), np.zeros(COUNT, int)).perturb(1)
+    weights = np.where(z >= 0, -32768, 32767)
+    engine = Engine(golden(config), weights)
     engine.perturb(1)
-    engine.restore_update(5)
-    with pytest.raises(PezoError, match=r"^a log to replay must come from steps of one form"):
-        replay(engine.log, engine.initial, backend=golden(small()))
-    # Without saturation other sweeps are as good.
+    engine.restore_update(0)
+    assert engine.saturations == 0 and np.array_equal(engine.weights, weights)
+    assert np.array_equal(replay(engine.log, weights, backend=golden(config)), weights)
+    # It is such a case.
+    engine.log.others.clear()
+    assert not np.array_equal(replay(engine.log, weights, backend=golden(config)), weights)
+
+
+def test_limited_sweeps_of_another_start_cannot_be_replayed() -> None:
+    for weights, exact in ((np.full(COUNT, 32767), False), (_weights(), True)):
+        engine = Engine(golden(small()), weights, start=1)
+        engine.perturb(1)
+        engine.perturb(-1)
+        engine.start(1)
+        assert (engine.log.exact, engine.passes) == (True, [1, -1])
+        engine.start(9)
+        assert (engine.log.exact, engine.passes) == (exact, [])
+        engine.update(5)
+        if exact:
+            again = replay(engine.log, engine.initial, backend=golden(small()))
+            assert np.array_equal(again, engine.weights)
+        else:
+            with pytest.raises(PezoError, match=r"^a log to replay must hold all sweeps, but"):
+                replay(engine.log, engine.initial, backend=golden(small()))
+
+
+def test_numbers_of_numpy_become_plain() -> None:
     engine = Engine(golden(small()), _weights())
-    engine.perturb(1)
-    engine.restore_update(5)
-    again = replay(engine.log, engine.initial, backend=golden(small()))
-    assert np.array_equal(again, engine.weights)
+    one: Any = np.int64(1)
+    five: Any = np.int32(5)
+    engine.perturb(one)
+    engine.restore_update(five)
+    numbers = [*engine.log.others[0], *engine.log.coefficients, engine.displacement]
+    assert [type(number) for number in numbers] == [int] * 4
+
+
+def test_a_refused_engine_or_replay_leaves_the_backend_to_the_first() -> None:
+    config = small(tensors=2)
+    backend = golden(config)
+    layout = Layout((20, 10), lanes=4)
+    table = layout.table([{"frozen": True}, {}])
+    engine, alone = (Engine(b, np.zeros(30, int), table=table) for b in (backend, golden(config)))
+    start: Any = 1.5
+    other = Layout((12,), lanes=4).table()
+    for call in (
+        lambda: Engine(backend, np.zeros(12, int), table=other, start=start),
+        lambda: Engine(backend, np.zeros(30, int), table=other, start=7),
+        lambda: Engine(backend, np.zeros(12, int), table=other, seed=start),
+        lambda: replay(engine.log, np.zeros(30, int), backend=backend, table=other),
+        lambda: replay(engine.log, np.zeros((2, 6), int), backend=backend, table=other),
+    ):
+        with pytest.raises(PezoError):
+            call()
+    for one in (engine, alone):
+        _train(one, 2)
+    assert engine.weights[20:].any() and np.array_equal(engine.weights, alone.weights)
 
 
 def test_tensors_are_laid_out_frozen_and_weighted() -> None:
@@ -225,6 +310,10 @@ def _displaced(by: int = 0) -> Engine:
     engine.perturb(1)
     engine.perturb(by)
     return engine
+
+
+def _ragged() -> Any:
+    return [[1], [1, 2]]
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
@@ -267,7 +356,19 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "unpack": (lambda: Layout((3, 2), 4).unpack(np.zeros(5)), r"the shape \(6,\), not \(5,\)$"),
     "settings": (
         lambda: Layout((4,), 4).table([{"strength": 9}]),
-        r"^settings of a tensor: strength must be within 0 .. 3, not 9$",
+        r"^strength of a tensor must be an integer from 0 to 3, not 9; use 3$",
+    ),
+    "unknown setting": (
+        lambda: Layout((4,), 4).table([{"streng": 1}]),
+        r"^settings of a tensor: .* unexpected keyword argument 'streng'",
+    ),
+    "ragged": (
+        lambda: Layout((4,), 4).pack(_ragged()),
+        r"^weights to lay out must be numbers in one dimension, not a value of type list that",
+    ),
+    "ragged row": (
+        lambda: Layout((4,), 4).unpack(_ragged()),
+        r"^weights of this layout must be numbers in one dimension, not a value of type list that",
     ),
     "settings' number": (lambda: Layout((4,), 4).table([]), r"for 1 tensors, not 0$"),
 }

@@ -61,6 +61,23 @@ def test_a_table_is_kept(tmp_path: Path) -> None:
     assert not np.array_equal(again.weights[20:], np.arange(20, 30))
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"beats": 0}, r"beats of a tensor must be an integer"), ({"beat": 1}, r".* argument 'beat'")],
+)
+def test_a_table_of_other_things_is_refused(
+    change: dict[str, int], message: str, tmp_path: Path
+) -> None:
+    config = small(tensors=2)
+    engine = Engine(golden(config), np.arange(30), table=Layout((20, 10), lanes=4).table())
+    save(engine, tmp_path / "state.npz")
+    state = State.read(tmp_path / "state.npz")
+    state.meta["table"][0] |= change
+    wanted = rf"^the table of a state must hold tensors, but: {message}"
+    with pytest.raises(PezoError, match=wanted):
+        state.engine(golden(config))
+
+
 def test_the_middle_of_a_step_is_refused(tmp_path: Path) -> None:
     engine = _engine()
     engine.perturb(1)
@@ -81,8 +98,55 @@ def test_sweeps_that_took_each_other_back_are_kept(passes: tuple[int, ...], tmp_
         for k in passes:
             one.perturb(k)
         one.restore_update(3)
-    assert not engine.log.exact
+    assert engine.log.others == {0: (1, -1, *passes, -sum(passes))}
     assert again.log == engine.log
+    assert np.array_equal(again.weights, engine.weights)
+    rebuilt = replay(again.log, again.initial, backend=golden(small()))
+    assert np.array_equal(rebuilt, engine.weights)
+    assert not np.array_equal(rebuilt, engine.initial)
+
+
+def test_sweeps_of_single_steps_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    engine = _train(_engine(), 2)
+    save(engine, path)
+    # An earlier version can read it.
+    assert State.read(path).meta["format"] == 1
+    k: Any = np.int64(-1)
+    engine.perturb(k)
+    engine.perturb(1)
+    engine.update(3)
+    _train(engine, 2)
+    engine.update(-4)
+    save(engine, path)
+    # It would replay them as the usual ones.
+    assert State.read(path).meta["format"] == 2
+    log = State.read(path).log
+    assert log == engine.log and log.others == {2: (-1, 1, 0), 5: (0,)}
+    again = replay(log, engine.initial, backend=golden(small()))
+    assert np.array_equal(again, engine.weights)
+
+
+UNKEPT: dict[str, tuple[dict[str, Any], str]] = {
+    "extra": ({"extra": [1]}, r"^extra of a state must be a dict, not a value of type list; "),
+    "arrays": ({"arrays": [1]}, r"^arrays of a state must be a dict, not a value of type list; "),
+    "objects": (
+        {"arrays": {"a": np.array([{}], dtype=object)}},
+        r"^arrays of a state must hold numbers or text, but 'a' holds objects; ",
+    ),
+    "ragged": (
+        {"arrays": {"a": [[1], [1, 2]]}},
+        r"^arrays of a state: 'a' must be numbers in one dimension, not a value of type list ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKEPT)
+def test_what_a_file_cannot_hold_is_refused(name: str, tmp_path: Path) -> None:
+    given, message = UNKEPT[name]
+    with pytest.raises(PezoError, match=message):
+        save(_engine(), tmp_path / "state.npz", **given)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -152,8 +216,8 @@ def test_a_file_that_is_none_is_refused(content: bytes, tmp_path: Path) -> None:
 def test_a_missing_file_and_another_format_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PezoError, match="but there is no such file"):
         State.read(tmp_path / "none.npz")
-    np.savez(tmp_path / "new.npz", meta=np.array(json.dumps({"format": 2})))
-    with pytest.raises(PezoError, match="the format must be 1, not 2"):
+    np.savez(tmp_path / "new.npz", meta=np.array(json.dumps({"format": 3})))
+    with pytest.raises(PezoError, match="the format must be 1 or 2, not 3"):
         State.read(tmp_path / "new.npz")
     np.savez(tmp_path / "foreign.npz", weights=np.zeros(3))
     with pytest.raises(PezoError, match="reading it gives KeyError"):

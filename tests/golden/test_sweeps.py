@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pezo_hw.config import Config, from_mapping
+from pezo_hw.errors import PezoError
 from pezo_hw.golden.schedules import KINDS, OFFERED, USED, outputs_of
 from pezo_hw.golden.step import StepCore
 from pezo_hw.golden.tensors import Settings, Tensor
@@ -186,13 +189,40 @@ def test_the_words_of_the_table(tensor: Tensor, noise: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "most"),
-    [("beats", 0, 2**32 - 1), ("strength", 4, 3), ("word_bits", 16, 15),
-     ("coefficient_exponent", 8, 7)],
+    [("beats", 0, 2**32 - 1), ("beats", "a", 2**32 - 1), ("beats", 1.5, 2**32 - 1),
+     ("beats", True, 2**32 - 1), ("strength", 4, 3), ("strength", None, 3),
+     ("word_bits", 16, 15), ("coefficient_exponent", 8, 7), ("coefficient_exponent", 0.5, 7)],
 )  # fmt: skip
-def test_settings_that_the_table_cannot_hold(name: str, value: int, most: int) -> None:
+def test_settings_that_the_table_cannot_hold(name: str, value: Any, most: int) -> None:
     given: dict[str, Any] = {"beats": 1, name: value}
-    with pytest.raises(ValueError, match=rf"^{name} must be within \d .. {most}, not {value}$"):
+    wanted = rf"^{name} of a tensor must be an integer from \d to {most}, not {value!r}; use \d+$"
+    with pytest.raises(PezoError, match=wanted):
         Tensor(**given)
+
+
+def test_a_tensor_is_frozen_or_not() -> None:
+    odd: Any = 1
+    with pytest.raises(PezoError, match=r"^frozen of a tensor must be True or False, not 1; "):
+        Tensor(1, frozen=odd)
+
+
+def test_numbers_of_numpy_become_plain() -> None:
+    numbers: Any = np.arange(8)
+    tensor = Tensor(
+        numbers[3],
+        strength=numbers[2],
+        word_bits=numbers[7],
+        frozen=numbers[3] > 2,
+        coefficient_exponent=numbers[1],
+    )
+    # What a saved state holds.
+    assert json.loads(json.dumps(dataclasses.asdict(tensor))) == {
+        "beats": 3,
+        "strength": 2,
+        "word_bits": 7,
+        "frozen": True,
+        "coefficient_exponent": 1,
+    }
 
 
 @pytest.mark.parametrize("bits", range(1, 8))

@@ -73,6 +73,7 @@ CONFIGS: dict[str, Config] = {
     "inline-both": step(2, 8, 4, BOTH, *eight(6, -4)),
     "fused-zoqo": zoqo(3, 5, 6, levels=3, more=(*eight(6, -4), FUSED, TABLE)),
     "inline-zoqo": zoqo(3, 8, 3, levels=20, more=("zo.schedule=inline",)),
+    "one-tensor": step(1, 4, 2, *eight(6, -4), "control.tensors=1"),
     "narrowest": step(3, 8, 9, "zo.coefficient_bits=8", "zo.coefficient_shift=1"),
 }  # fmt: skip
 

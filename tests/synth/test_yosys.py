@@ -117,10 +117,20 @@ def test_cache_and_memory_images(
     ice40_run: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = ice40_run["folder"]
+    said: list[str] = []
 
     def go() -> list[str]:
         found = synthesise(
-            [folder / "my tiny.sv"], top="tiny", board=resolve("icestick"), data=[folder / "m.hex"]
+            [folder / "my tiny.sv"],
+            top="tiny",
+            board=resolve("icestick"),
+            data=[folder / "m.hex"],
+            progress=said.append,
+        )
+        # What takes no time is not announced.
+        assert (
+            said
+            == ["synthesising for iCE40HX1K-TQ144 with Yosys, up to a minute"] * (ice40_run["runs"])
         )
         return sorted(cell.type for cell in found.netlist.cells)
 

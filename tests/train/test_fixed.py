@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pezo_hw.cli import train
 from pezo_hw.cli.main import main
 from pezo_hw.config import Config, from_mapping, to_toml
 from pezo_hw.driver import CheckedBackend, GoldenBackend, State, replay
@@ -83,8 +84,10 @@ def test_steps_begin_at_every_group() -> None:
     assert len(pool.engine.weights) == 2410
 
 
-def test_a_rate_of_the_wrong_sign_is_found() -> None:
-    trainer = _trainer(rate=-5e-3)
+def test_a_step_of_the_wrong_sign_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = _trainer()
+    step = trainer.engine.step
+    monkeypatch.setattr(trainer.engine, "step", lambda plus, minus, lr: step(minus, plus, lr=lr))
     before = trainer.test_loss
     trainer.run(60)
     assert trainer.test_loss > before
@@ -258,6 +261,100 @@ def test_the_command_stops_cleanly_and_goes_on(
         assert (tmp_path / "part" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+_KILLED = """
+import os, signal, sys
+from pezo_hw.cli.main import main
+left = int(sys.argv[1])
+def die(_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = die
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def test_a_run_that_is_killed_while_it_writes_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run"
+    names = ("config.toml", CHECKPOINT, "curve.json", "curve.png", "result.json")
+    for count, name in enumerate(names, start=1):
+        command = [sys.executable, "-c", _KILLED, str(count), *_arguments(place)]
+        killed = subprocess.run(command, capture_output=True, check=False)
+        assert killed.returncode == -signal.SIGKILL
+        left = {path.name for path in place.iterdir()} - set(names)
+        assert [part.rpartition(".")[0] for part in left] == [f".{name}"]
+    assert main(_arguments(place)) == 0
+    assert {path.name for path in place.iterdir()} == set(names)
+    # Nobody else's file is one of these.
+    for foreign in (".config.toml.12345678.txt", ".config.toml.short", ".notes.txt.12345678"):
+        (place / foreign).write_text("x")
+        capsys.readouterr()
+        assert main(_arguments(place)) == 2
+        assert f"but it holds {foreign};" in capsys.readouterr().err
+        (place / foreign).unlink()
+
+
+_WIDE = [
+    *("source.bits=4", "source.generators=1", "reuse.lanes=1", "reuse.stride=0"),
+    *("weights.bits=8", "weights.frac=6", "zo.epsilon_log2=-2"),
+]
+
+
+@pytest.mark.parametrize(
+    ("backend", "more", "message"),
+    [
+        ("golden", _WIDE, "zo.epsilon_log2 must be at most -3, not -2: the perturbation is wider"),
+        ("golden", ["core.board=nope"], 'core.board must be a known board, not "nope"'),
+        ("rtl", ["core.board=nope"], 'core.board must be a known board, not "nope"'),
+    ],
+)
+def test_a_core_that_cannot_be_built_is_not_trained(
+    backend: str,
+    more: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = [part for given in more for part in ("--set", given)]
+    arguments = ["train", "digits", "--backend", backend, "--steps", "2", *options]
+    assert main([*arguments, "-o", str(tmp_path / "run")]) == 2
+    assert f"error: zcu102_step: {message}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_backend_that_does_not_open_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(_: Config, **__: Any) -> None:
+        raise PezoError("verilator must be installed, but is missing")
+
+    monkeypatch.setattr("pezo_hw.driver.rtl.open_rtl", fail)
+    with pytest.raises(PezoError, match="^verilator must be installed"):
+        run("rtl", Request(steps=1, output=tmp_path / "run"), say=lambda _: None)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("option", "most"), [("--batch", train.MOST_BATCH), ("--steps", train.MOST_STEPS)]
+)
+def test_slips_of_the_keyboard_are_refused(
+    option: str, most: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A board that is none ends what a slip does not.
+    arguments = ["train", "digits", "--backend", "golden", "--set", "core.board=nope"]
+    arguments += ["-o", str(tmp_path / "run")]
+    assert main([*arguments, option, str(most)]) == 2
+    assert "core.board must be a known board" in capsys.readouterr().err
+    for value in (most + 1, 10**12, 10**30):
+        assert main([*arguments, option, str(value)]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith(f"error: Invalid value for '{option}'") and err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_another_configuration_in_the_folder_is_refused(tmp_path: Path) -> None:
     config = hardware.configuration()
     request = Request(config=config, steps=2, output=tmp_path / "run")
@@ -323,14 +420,14 @@ class _Wrong(GoldenBackend):
 def test_a_difference_is_reported_and_fails_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("pezo_hw.driver.rtl.open_rtl", _Wrong)
+    monkeypatch.setattr("pezo_hw.driver.rtl.open_rtl", lambda config, **_: _Wrong(config))
     arguments = ["train", "digits", "--backend", "rtl", "--steps", "3", "--json"]
     assert main([*arguments, "-o", str(tmp_path / "run")]) == 1
     out, err = capsys.readouterr()
     assert json.loads(out)["bit_exact"] is False
     assert err.startswith("error: seed 0: sweep 1: weights[0] is")
     # A part without a difference does not make up for it.
-    monkeypatch.setattr("pezo_hw.driver.rtl.open_rtl", GoldenBackend)
+    monkeypatch.setattr("pezo_hw.driver.rtl.open_rtl", lambda config, **_: GoldenBackend(config))
     arguments[5] = "5"
     assert main([*arguments, "-o", str(tmp_path / "run")]) == 1
     assert json.loads(capsys.readouterr().out)["bit_exact"] is False

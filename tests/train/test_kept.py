@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +29,7 @@ from scripts import train_digits as digits
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 RTL: dict[str, Any] = json.loads((RESULTS / "rtl_training.json").read_text(encoding="utf-8"))
 DIGITS: dict[str, Any] = json.loads((RESULTS / "digits.json").read_text(encoding="utf-8"))
-# With all steps of the script, and a look at the fingerprint: of each source, update rule and size.
+# With all steps of the script: of each source, update rule and size.
 WHOLE = {("on-the-fly", "dsp", 16), ("pre-generated", "zoqo", 8)}
 LANES = 8
 
@@ -45,11 +47,11 @@ def _core(case: tuple[str, str, int]) -> Config:
 
 
 @contextmanager
-def _opened(config: Config, *, print_: str | None) -> Iterator[RegisterBackend]:
+def _opened(config: Config, *, print_: str) -> Iterator[RegisterBackend]:
     """Open the RTL of a configuration, after a look at its fingerprint."""
     core = build(driven(config))
     # If this fails: the command in docs/results/rtl_training.json, with --json and that file.
-    assert print_ is None or fingerprint(core) == print_
+    assert fingerprint(core) == print_
     with folder.temporary(core, board=of(core.config, where="test")) as place:
         backend = open_folder(place)
     try:
@@ -63,8 +65,7 @@ def test_training_through_the_rtl_is_that_of_the_model(case: tuple[str, str, int
     config, row = _core(case), _row(case)
     steps = 300 if case in WHOLE else 30
     golden, _ = rtl.train(config, GoldenBackend(config), name="golden", steps=steps)
-    print_ = row["fingerprint"] if case in WHOLE else None
-    with _opened(config, print_=print_) as backend:
+    with _opened(config, print_=row["fingerprint"]) as backend:
         checked = CheckedBackend(backend, reference=GoldenBackend(config))
         through, _ = rtl.train(config, checked, name="rtl", steps=steps)
         assert through.sha256 == golden.sha256
@@ -86,6 +87,23 @@ def test_the_kept_trainings_are_all_and_were_equal() -> None:
         assert row["steps_per_second"] >= rtl.LEAST
     for values in ({case[i] for case in WHOLE} for i in range(3)):
         assert len(values) == 2
+
+
+def test_the_documents_show_every_kept_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(RESULTS.parent / "_ext"))
+    shown = importlib.import_module("pezo_training")
+    head, *rows = shown.rows(RTL)
+    assert len(head) == len(rows[0]) and [(r[0], r[1], int(r[2])) for r in rows] == list(rtl.CASES)
+    for row, run in zip(rows, RTL["runs"], strict=True):
+        speed, digest = f"{run['steps_per_second']:.0f}", f"``{run['weights_sha256'][:8]}``"
+        assert row[3:] == [speed, "yes", digest]
+    changed = {**RTL["runs"][0], "equal": False, "steps_per_second": 7.4}
+    assert shown.rows({"runs": [changed]})[1][3:5] == ["7", "no"]
+    # The text has no measured speed beside the table.
+    text = " ".join((RESULTS.parent / "training.rst").read_text(encoding="utf-8").split())
+    assert ".. pezo-rtl-training::" in text
+    assert re.findall(r"(\d+) steps a second", text) == [f"{rtl.LEAST:.0f}"]
 
 
 def _digits_trainer(config: Config, backend: Backend) -> Trainer:

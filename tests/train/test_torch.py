@@ -199,6 +199,158 @@ def test_parameters_of_other_types_are_trained_where_they_are() -> None:
     assert np.mean(losses[-20:]) < 0.8 * losses[0]
 
 
+def _square(model: Any) -> Any:
+    x, _ = _samples()
+    kind = next(model.parameters()).dtype
+    return lambda: model(x.to(kind)).float().square().mean()
+
+
+def test_replay_gives_float64_back_and_leaves_frozen_weights_alone() -> None:
+    # A third has no exact float32.
+    free, frozen = (torch.full((30,), 1 / 3, dtype=torch.float64) for _ in range(2))
+    groups: list[Any] = [{"params": [frozen], "frozen": True}, {"params": [free]}]
+    optimiser = ZO(groups, source=CORE, lr=0.1, eps=1e-3, variant="replay")
+    version, was = frozen._version, free.clone()
+    optimiser.step(lambda: 1.0)
+    assert torch.equal(free, was)
+    with pytest.raises(ZeroDivisionError):
+        optimiser.step(lambda: 1 / 0)
+    assert torch.equal(free, was) and torch.equal(frozen, was)
+    assert frozen._version == version  # not even the same values were written
+    optimiser.step(lambda: float(free.sum()))
+    assert not torch.equal(free, was) and torch.equal(frozen, was)
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("first", ["model", "optimiser"])
+@pytest.mark.parametrize("variant", ["in-place", "replay"])
+def test_every_type_goes_on_from_a_state(
+    variant: str, first: str, kind: Any, tmp_path: Path
+) -> None:
+    def make(model: Any) -> ZO:
+        values: dict[str, Any] = {"lr": 1e-3, "eps": 2e-2, "variant": variant}
+        return ZO(model.parameters(), source=CORE, **values)
+
+    once, parts, later = (_model().to(kind) for _ in range(3))
+    optimiser = make(once)
+    for _ in range(12):
+        optimiser.step(_square(once))
+    optimiser = make(parts)
+    for _ in range(6):
+        optimiser.step(_square(parts))
+    copies = optimiser.state_dict()["zo"].get("copies")
+    narrow = kind in (torch.bfloat16, torch.float16) and variant == "replay"
+    assert (copies is not None) is narrow
+    if narrow:
+        assert [part.dtype for part in copies] == [torch.float32] * 4
+    torch.save([parts.state_dict(), optimiser.state_dict()], tmp_path / "state.pt")
+    weights, state = torch.load(tmp_path / "state.pt")
+    with torch.no_grad():
+        for parameter in later.parameters():
+            parameter.add_(1)  # other weights than those that will be loaded
+    optimiser = make(later)
+    if first == "model":
+        later.load_state_dict(weights)
+        optimiser.load_state_dict(state)
+    else:
+        optimiser.load_state_dict(state)
+        later.load_state_dict(weights)
+    for _ in range(6):
+        optimiser.step(_square(later))
+    assert all(map(torch.equal, once.parameters(), later.parameters()))
+
+
+def test_a_second_copy_of_other_weights_does_not_replace_those_of_the_model() -> None:
+    model, other = _model().to(torch.bfloat16), _model().to(torch.bfloat16)
+    values: dict[str, Any] = {"source": CORE, "lr": 0.1, "eps": 2e-2, "variant": "replay"}
+    first, second = (ZO(one.parameters(), **values) for one in (model, other))
+    first.step(_square(model))
+    second.load_state_dict(first.state_dict())
+    second.step(lambda: 1.0)  # an update of nothing
+    assert all(map(torch.equal, other.parameters(), _model().to(torch.bfloat16).parameters()))
+
+
+@pytest.mark.parametrize(
+    "copies", [3, [], [None], [torch.zeros(3)] * 4, [torch.zeros(35, dtype=torch.bfloat16)] * 4]
+)
+def test_damaged_copies_in_a_state_are_one_line(copies: Any) -> None:
+    model = _model().to(torch.bfloat16)
+    optimiser = ZO(model.parameters(), source=CORE, lr=0.1, eps=1e-2, variant="replay")
+    state = copy.deepcopy(optimiser.state_dict())
+    state["zo"]["copies"] = copies
+    with pytest.raises(PezoError, match=r"^a state to load must have copies of \[35, 5, 15, 3\]"):
+        optimiser.load_state_dict(state)
+
+
+def _moved(model: Any) -> None:
+    for parameter in model.parameters():
+        parameter.data = parameter.data.clone()
+
+
+@pytest.mark.parametrize("variant", ["in-place", "replay"])
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda model: model.half().float(),
+        lambda model: model.double(),
+        lambda model: model.bfloat16(),
+        _moved,
+        lambda model: model.load_state_dict({k: v + 1 for k, v in model.state_dict().items()}),
+    ],
+)
+def test_weights_that_move_or_change_behind_the_optimiser_are_trained(
+    move: Any, variant: str
+) -> None:
+    model, other = _model(), _model()
+    values: dict[str, Any] = {"source": CORE, "lr": 1e-2, "eps": 2e-2, "variant": variant}
+    optimiser = ZO(model.parameters(), **values)
+    move(model)
+    move(other)
+    fresh = copy.deepcopy(other)
+    second = ZO(other.parameters(), **values)
+    losses = [(optimiser.step(_square(model)), second.step(_square(other))) for _ in range(5)]
+    assert not any(map(torch.equal, model.parameters(), fresh.parameters()))
+    if variant == "replay" and model[0].weight.dtype == torch.bfloat16:
+        # The second copy is still that of float32, of which the weights are the rounding.
+        assert losses[0] == pytest.approx(losses[0][::-1], abs=0.02)
+        return
+    assert all(first == again for first, again in losses)
+    assert all(map(torch.equal, model.parameters(), other.parameters()))
+
+
+def test_weights_that_change_where_it_cannot_be_followed_are_refused(tmp_path: Path) -> None:
+    model = _model()
+    optimiser = ZO(model.parameters(), source=CORE, lr=1e-2, eps=1e-2, rule="zoqo")
+    same = copy.deepcopy(model.state_dict())
+    optimiser.step(_square(model))
+    model.load_state_dict(same)
+    with pytest.raises(PezoError, match=r"^weights on a grid must change by steps alone, but "):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))
+    optimiser = ZO(model.parameters(), source=CORE, lr=1e-2, eps=1e-2, rule="zoqo")
+    model.load_state_dict(copy.deepcopy(model.state_dict()))  # the same weights
+    optimiser.step(_square(model))
+    for variant in ("in-place", "replay"):
+        optimiser = ZO(model.parameters(), source=CORE, lr=1e-2, eps=1e-2, variant=variant)
+        model.load_state_dict(same)  # before the log begins
+        with optimiser.log(tmp_path / variant):
+            optimiser.step(_square(model))
+            optimiser.step(_square(model))
+            model.load_state_dict(same)
+            with pytest.raises(PezoError, match=r"^a training log must hold all that changes the"):
+                optimiser.step(lambda: pytest.fail("a loss was asked for"))
+    optimiser = ZO(model.parameters(), source=CORE, lr=1e-2, eps=1e-2)
+    model[0].weight.data = torch.zeros(3)
+    with pytest.raises(PezoError, match=r"^parameter 0.0 must keep its 35 weights, not have 3; "):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))
+
+
+def test_parameters_that_overlap_are_refused() -> None:
+    row = torch.zeros(6)
+    with pytest.raises(PezoError, match=r"^parameters must not share memory, but 0.0 and 0.1 "):
+        ZO([row[:4], row[2:]], source=CORE, lr=0.1, eps=1e-3)
+    ZO([row[:3], row[3:]], source=CORE, lr=0.1, eps=1e-3)
+
+
 @pytest.mark.parametrize(
     ("tensor", "message"),
     [
@@ -270,6 +422,112 @@ def test_wrong_adapters_are_refused(change: dict[str, Any], message: str) -> Non
     assert all(parameter.requires_grad for parameter in model.parameters())
     assert _bytes(model) == _bytes(_model())
     lora.adapt(model, rank=3)
+
+
+def _tied() -> Any:
+    """Return a model whose head is the embedding's matrix, as in GPT-2."""
+    layers = {"embedding": torch.nn.Embedding(20, 8), "middle": torch.nn.Linear(8, 8)}
+    model = torch.nn.ModuleDict(layers | {"head": torch.nn.Linear(8, 20, bias=False)})
+    model.head.weight = model.embedding.weight
+    return model
+
+
+def _states(model: Any) -> tuple[Any, ...]:
+    flags = tuple(parameter.requires_grad for parameter in model.parameters())
+    return _bytes(model), flags, str(model)
+
+
+def _adapted() -> Any:
+    model = _model()
+    lora.adapt(model, "0", rank=1)
+    return model
+
+
+@pytest.mark.parametrize("start", lora.STARTS)
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            _tied,
+            "the layer head must have a weight of its own for an adapter, but shares it with "
+            "embedding.weight; give a pattern without this layer$",
+        ),
+        (
+            lambda: torch.nn.Linear(4, 4),
+            r"a model to adapt must hold its linear layers, not be one itself; give torch.nn.Seq",
+        ),
+        (
+            _adapted,
+            "a model must have no adapters yet, but the layer 0 has one; give all patterns at once,"
+            " or call lora.merge first$",
+        ),
+        (
+            lambda: torch.nn.Sequential(
+                torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(4, 4))
+            ),
+            "the layer 0 must have a weight of its own, not one that is made when it is used; ",
+        ),
+    ],
+)
+def test_layers_that_can_have_no_adapter_are_refused(make: Any, message: str, start: str) -> None:
+    model = make()
+    before = _states(model)
+    with pytest.raises(PezoError, match=f"^{message}"):
+        lora.adapt(model, rank=1, start=start)
+    assert _states(model) == before
+
+
+def test_a_layer_beside_a_tied_one_can_be_adapted() -> None:
+    model = _tied()
+    assert lora.adapt(model, "middle", rank=2) == ["middle"]
+    assert model.head.weight is model.embedding.weight
+    with torch.device("meta"):  # no memory that could be the same
+        model = _tied()
+    with pytest.raises(PezoError, match=r"^the layer head must have a weight of its own for an "):
+        lora.adapt(model, rank=1)
+    assert lora.adapt(model, "middle", rank=1) == ["middle"]
+    with pytest.raises(PezoError, match=r"^a model to adapt must be a torch.nn.Module, not 3$"):
+        lora.adapt(3, rank=1)
+    with pytest.raises(PezoError, match=r"^a model to merge must hold its adapters, not be one"):
+        lora.merge(model.middle)
+
+
+@torch.no_grad()
+def _trained(model: Any, x: Any, *, pattern: str = "*") -> list[str]:
+    """Adapt, train and merge; outputs must go on where they were."""
+    before = model(x)
+    names = lora.adapt(model, pattern, rank=1)
+    assert torch.allclose(model(x), before, atol=1e-5)
+    optimiser = ZO(lora.trainable(model), source=CORE, lr=0.1, eps=1e-2)
+    for _ in range(5):
+        optimiser.step(lambda: (model(x)[..., 0]).mean() * 2)
+    trained = model(x)
+    assert not torch.allclose(trained, before, atol=1e-3)
+    lora.merge(model)
+    assert torch.allclose(model(x), trained, atol=1e-5)
+    assert not any("lora" in name for name, _ in model.named_parameters())
+    return names
+
+
+@pytest.mark.parametrize("pattern", ["*", "2"])
+def test_a_layer_in_two_places_has_one_adapter(pattern: str) -> None:
+    layer = torch.nn.Linear(4, 4)
+    model = torch.nn.Sequential(layer, torch.nn.Tanh(), layer)
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32))
+    assert _trained(model, x, pattern=pattern) == ["0"]
+    assert model[0] is model[2] is layer
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_attention_that_reads_the_weights_of_its_layers_can_be_adapted(training: bool) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        x = torch.randn(2, 3, 8)
+    model.train(training)
+    names = _trained(model, x, pattern="*out_proj")
+    assert names == ["self_attn.out_proj"]
+    assert _trained(model, x) == ["self_attn.out_proj", "linear1", "linear2"]
 
 
 def test_cct_2_has_the_published_size() -> None:

@@ -12,6 +12,7 @@ import pytest
 from pezo_hw.config import load, to_toml
 from pezo_hw.errors import PezoError
 from pezo_hw.train import sources
+from pezo_hw.train.log import LogWriter, read
 from pezo_hw.train.numpy import ZO
 
 CORE = load("zcu102-onthefly", ["source.generators=8", "source.bits=6", "reuse.lanes=16"])
@@ -438,3 +439,96 @@ def test_a_damaged_state_is_one_line(name: str, value: Any, message: str) -> Non
     for other in others:
         with pytest.raises(PezoError, match=r"^a state to load must have "):
             optimiser.load_state_dict(other)
+
+
+def test_arrays_that_share_memory_are_refused() -> None:
+    row, message = _weights(), r"^parameters must not share memory, but 0.0 and 1.0 \(group.place"
+    for first, second in ((row, row), (row[:30], row[20:]), (row[20:30], row)):
+        groups = [{"params": [first]}, {"params": [second]}]
+        with pytest.raises(PezoError, match=message):
+            ZO(groups, source=CORE, lr=0.1, eps=1e-2)
+        with pytest.raises(PezoError, match=r"^parameters must not share memory, but 0.0 and 0.1 "):
+            ZO([first, second], source=CORE, lr=0.1, eps=1e-2)
+    assert row.tobytes() == _weights().tobytes()
+    ZO([row[25:], row[:25], row[:0]], source=CORE, lr=0.1, eps=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source": "zcu102-wide"}, "a source for zoqo must have uniform words, .* not wide-unif"),
+        ({"source": "zcu102-rademacher"}, "a source for zoqo must have uniform words, .* not rad"),
+        ({"put": float("inf")}, "weights for zoqo must be finite and fit a grid of float32, but "),
+        ({"put": float("nan")}, "weights for zoqo must be finite .* parameter 1 is nan; mend it"),
+        ({"put": 3.4e38, "bits": 2}, "weights for zoqo must be finite and fit a grid of float32"),
+        ({"put": 1e-45, "all": True}, "weights for zoqo must be finite and fit a grid of float32"),
+        (
+            {"eps": 1e300},
+            r"eps must be at most 2\^30 times the step .* parameter 0, not 1e\+300",
+        ),
+        ({"lr": 1e300}, r"lr must be at most 2\^30 times the step .* of parameter 0, not 1e\+300"),
+    ],
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_what_zoqo_cannot_use_is_refused_before_a_weight_moves(
+    change: dict[str, Any], message: str
+) -> None:
+    given = dict(change)
+    put, whole = given.pop("put", None), given.pop("all", False)
+    first, second = _weights(), _weights()
+    if put is not None:
+        second[slice(None) if whole else 3] = put
+    before = first.tobytes(), second.tobytes()
+    values: dict[str, Any] = {"source": CORE, "lr": 0.1, "eps": 0.1, "rule": "zoqo"} | given
+    with pytest.raises(PezoError, match=f"^{message}"):
+        ZO([first, second], **values)
+    assert (first.tobytes(), second.tobytes()) == before
+    if put is not None:  # frozen weights have no grid to fit
+        ZO([{"params": first}, {"params": second, "frozen": True}], **values)
+        assert second.tobytes() == before[1]
+
+
+def test_a_rate_that_grows_too_large_for_a_grid_is_refused_before_a_step_writes() -> None:
+    weights = _weights()
+    optimiser = ZO(weights, source=CORE, lr=0.1, eps=0.1, rule="zoqo")
+    before = weights.tobytes()
+    optimiser.param_groups[0]["lr"] = 1e300
+    with pytest.raises(PezoError, match=r"^lr must be at most 2\^30 times the step"):
+        optimiser.step(lambda: pytest.fail("a loss was asked for"))
+    assert weights.tobytes() == before
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+@pytest.mark.parametrize("variant", ["in-place", "replay"])
+@pytest.mark.parametrize("rule", ["sgd", "sign"])
+@pytest.mark.parametrize("case", ["losses", "rate"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_an_update_that_is_not_finite_is_refused_before_it_is_written(
+    case: str, rule: str, variant: str, queries: int, tmp_path: Path
+) -> None:
+    weights = _weights()
+    rate = 1e300 if case == "rate" else 0.1 if rule == "sgd" else 1e37
+    values: dict[str, Any] = {"lr": rate, "rule": rule, "variant": variant, "queries": queries}
+    optimiser = ZO(weights, source=CORE, eps=1e-3, **values)
+    losses = iter((1e38, -1e38, 1e38, -1e38) if case == "losses" else (2.0, 1.0, 1.0, 2.0))
+    with (
+        LogWriter(tmp_path / "a.log", optimiser.stepper, names=["a"]),
+        pytest.raises(PezoError, match=r"^an update must be finite in float32, but lr times"),
+    ):
+        optimiser.step(lambda: next(losses))
+    assert np.allclose(weights, _weights(), atol=1e-6)
+    assert variant == "in-place" or weights.tobytes() == _weights().tobytes()
+    assert optimiser.stepper.steps == 0
+    assert read(tmp_path / "a.log").scalars == []
+    optimiser = ZO(weights, source=CORE, lr=0.1, eps=1e-3)
+    optimiser.step(lambda: 1e30 * float(weights[0] > _weights()[0]))
+    assert np.isfinite(weights).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_an_eps_that_leaves_no_finite_weight_is_refused() -> None:
+    weights = _weights()
+    for rule in ("sgd", "sign"):
+        with pytest.raises(PezoError, match=r"^eps must be so small that perturbed weights are "):
+            ZO(weights, source=CORE, lr=0.1, eps=1e300, rule=rule)
+    assert weights.tobytes() == _weights().tobytes()
