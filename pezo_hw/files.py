@@ -14,7 +14,8 @@ from pezo_hw.errors import PezoError
 
 def part_prefix(name: str) -> str:
     """Return what the temporary name of a file begins with while it is written."""
-    return f".{name}."
+    # What is added must fit the longest name of a file.
+    return f".{name[:32]}."
 
 
 def parts(directory: Path, *, known: Collection[str]) -> list[Path]:
@@ -131,3 +132,45 @@ def write_into(directory: Path, files: Mapping[str, bytes]) -> None:
 def _not_writable(directory: Path, error: OSError | RuntimeError) -> PezoError:
     reason = (getattr(error, "strerror", None) or str(error)).lower()
     return PezoError(f"--output {directory} must be writable, but: {reason}; choose another place")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that any reader, at any moment, finds the old or the new one whole.
+
+    Raises
+    ------
+    PezoError
+        If it cannot be written; what is there stays.
+    """
+    path = Path(path)
+    try:
+        _write(path, content)
+    except OSError as error:
+        if not path.parent.is_dir():
+            raise PezoError(
+                f"{path}: the folder {path.parent} must exist to write there; create it first"
+            ) from None
+        reason = (error.strerror or str(error)).lower()
+        raise PezoError(f"{path} must be writable, but: {reason}; choose another place") from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=part_prefix(path.name))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            # Or a power failure could leave the new name with old or no contents.
+            os.fsync(file.fileno())
+        # A temporary file is private; the result gets the permissions of any new file.
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    # There is no way to read it but to set it.
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

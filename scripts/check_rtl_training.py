@@ -21,8 +21,8 @@ from pezo_hw import tools
 from pezo_hw.config import Config, from_mapping
 from pezo_hw.driver import Backend, CheckedBackend, GoldenBackend
 from pezo_hw.driver.rtl import driven, open_rtl
-from pezo_hw.driver.state import write_atomically
 from pezo_hw.export.rtl import build, fingerprint
+from pezo_hw.files import write_atomically
 from pezo_hw.train import data, hardware, opening
 from pezo_hw.train.loop import Plan, Trainer
 

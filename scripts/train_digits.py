@@ -29,7 +29,7 @@ import numpy as np
 from pezo_hw import tools
 from pezo_hw.config import Config
 from pezo_hw.driver import GoldenBackend
-from pezo_hw.driver.state import write_atomically
+from pezo_hw.files import write_atomically
 from pezo_hw.train import data, hardware, opening
 from pezo_hw.train.loop import Plan, Trainer, batch_of
 from pezo_hw.train.mlp import Mlp

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -37,12 +36,12 @@ def survivors(found: dict[str, Any]) -> list[Sequence[str]]:
 class Mutants(Table):
     """``.. pezo-mutants::``."""
 
+    path = RESULTS
+
     def text(self) -> str:
         """Return both tables, and how they were measured."""
-        self.env.note_dependency(str(RESULTS))
-        found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-        tools = ", ".join(f"{name} {version}" for name, version in found["tools"].items())
-        parts = [f"``{found['command']}`` ({tools}):\n", list_table(cores(found))]
+        found = self.results()
+        parts = [f"{self.made()}:\n", list_table(cores(found))]
         if len(rows := survivors(found)) > 1:
             parts.append(list_table(rows, widths="20 35 45"))
         return "\n".join(parts)

@@ -56,10 +56,12 @@ class Table(SphinxDirective):
     """A directive whose content is computed."""
 
     has_content = False
+    path = RESULTS
+    """What it is computed from; `text` may have more."""
 
     def run(self) -> list[nodes.Node]:
         """Return the parsed text."""
-        self.env.note_dependency(str(RESULTS))
+        self.env.note_dependency(str(self.path))
         return self.parse_text_to_nodes(self.text())
 
     def text(self) -> str:
@@ -68,8 +70,14 @@ class Table(SphinxDirective):
 
     def results(self) -> dict[str, Any]:
         """Return the measured results."""
-        loaded: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+        loaded: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
         return loaded
+
+    def made(self) -> str:
+        """Return the command and the tools that the results were measured with."""
+        found = self.results()
+        tools = ", ".join(f"{name} {version}" for name, version in found["tools"].items())
+        return f"``{found['command']}`` ({tools})"
 
     def design(self) -> dict[str, Any]:
         """Return the entry of the design that the argument names."""
@@ -238,9 +246,11 @@ class Columns(Table):
 class Signs(Table):
     """``.. pezo-signs::``."""
 
+    path = RESULTS.parent / "signs.json"
+
     def text(self) -> str:
         """Return what signs cost and do."""
-        found = json.loads((RESULTS.parent / "signs.json").read_text(encoding="utf-8"))
+        found = self.results()
         heads = ["preset", "signs", "LUT", "FF", "levels", "rank", "participation"]
         rows = [
             [
@@ -260,9 +270,11 @@ class Signs(Table):
 class Digits(Table):
     """``.. pezo-digits::``."""
 
+    path = RESULTS.parent / "digits.json"
+
     def text(self) -> str:
         """Return the accuracies of the training on digits."""
-        found = json.loads((RESULTS.parent / "digits.json").read_text(encoding="utf-8"))
+        found = self.results()
         runs = found["runs"]
         rows = [["way", "rate", "test accuracy", "standard deviation", "limited weights"]]
         for way, row in found["summary"].items():
@@ -278,10 +290,9 @@ class Digits(Table):
                 ]
             )
         seeds = len({run["seed"] for run in runs})
-        tools = ", ".join(f"{name} {version}" for name, version in found["tools"].items())
         caption = (
             f"{found['steps']:,} steps of batch {found['batch']}, mean of {seeds} seeds: "
-            f"``{found['command']}`` ({tools}).\n\n"
+            f"{self.made()}.\n\n"
         )
         return caption + list_table(rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,12 @@ def rows(found: dict[str, Any]) -> list[Sequence[str]]:
 class Training(Table):
     """``.. pezo-rtl-training::``."""
 
+    path = RESULTS
+
     def text(self) -> str:
         """Return the table, and how it was measured."""
-        self.env.note_dependency(str(RESULTS))
-        found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
-        tools = ", ".join(f"{name} {version}" for name, version in found["tools"].items())
-        return f"``{found['command']}`` ({tools}):\n\n{list_table(rows(found))}"
+        found = self.results()
+        return f"{self.made()}:\n\n{list_table(rows(found))}"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ import typer
 
 from pezo_hw import config as configuration
 from pezo_hw.errors import PezoError, PezoWarning
+from pezo_hw.files import write_atomically
 
 if TYPE_CHECKING:
     from pezo_hw.synth.boards import Board
@@ -102,21 +101,7 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
         If the file exists and `force` is off, or it cannot be written; nothing is left behind.
     """
     check_file(path, force=force)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:32]}.")
-    except OSError as error:
-        raise _not_writable(path, error) from None
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # A temporary file is private; the result gets the permissions of any new file.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise _not_writable(path, error) from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_atomically(path, content)
 
 
 def check_file(path: Path, *, force: bool = False) -> None:
@@ -135,14 +120,3 @@ def check_file(path: Path, *, force: bool = False) -> None:
         )
     if path.exists() and not force:
         raise PezoError(f"{path}: must not exist yet; choose another name or add --force")
-
-
-def _not_writable(path: Path, error: OSError) -> PezoError:
-    return PezoError(f"{path}: must be writable, but: {error.strerror}; choose another place")
-
-
-def _umask() -> int:
-    # There is no way to read it but to set it.
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from pezo_hw.arguments import shown
 from pezo_hw.errors import PezoError
-from pezo_hw.files import part_prefix
+from pezo_hw.files import write_atomically
 from pezo_hw.golden.tensors import Tensor
 
 from .arguments import array_of
@@ -220,39 +218,6 @@ def _kept(given: Any) -> dict[str, NDArray[Any]]:
                 "convert it, or give it as extra"
             )
     return kept
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that any reader, at any moment, finds the old or the new one whole.
-
-    Raises
-    ------
-    PezoError
-        If it cannot be written; what is there stays.
-    """
-    path = Path(path)
-    try:
-        _write(path, content)
-    except OSError as error:
-        if not path.parent.is_dir():
-            raise PezoError(
-                f"{path}: the folder {path.parent} must exist to write there; create it first"
-            ) from None
-        reason = (error.strerror or str(error)).lower()
-        raise PezoError(f"{path} must be writable, but: {reason}; choose another place") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=part_prefix(path.name))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            # Or a power failure could leave the new name with old or no contents.
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
 def _core(backend: Backend) -> dict[str, Any]:

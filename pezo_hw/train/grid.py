@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from pezo_hw.arguments import real
 from pezo_hw.errors import PezoError
 
+from .checks import finite
 from .sources import Source
 from .weights import Group, Options, Slot
-from .zo import LARGEST, Piece, Stepper, finite
+from .zo import LARGEST, Piece, Stepper
 
 # The smallest normal float32.
 _LEAST = 2.0**-126

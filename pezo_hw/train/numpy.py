@@ -11,11 +11,11 @@ import numpy as np
 from pezo_hw.arguments import keys, shown
 from pezo_hw.errors import PezoError
 
+from .checks import callable_of, groups_of
 from .grid import stepper_of
 from .groups import SETTINGS, follow, settings_of
 from .sources import Floats, Source, source_of
 from .weights import ArraySlot, Options, check_apart
-from .zo import callable_of, groups_of
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config

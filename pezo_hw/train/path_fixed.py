@@ -14,9 +14,8 @@ from pezo_hw.config import Config, to_toml
 from pezo_hw.config.advice import starts_warning
 from pezo_hw.driver import Backend, GoldenBackend
 from pezo_hw.driver.checked import CheckedBackend
-from pezo_hw.driver.state import write_atomically
 from pezo_hw.errors import Interrupted, PezoError, PezoWarning
-from pezo_hw.files import check_folder, parts
+from pezo_hw.files import check_folder, parts, write_atomically
 
 from . import curve, data, hardware
 from .interruption import until_interrupted

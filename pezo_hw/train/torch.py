@@ -21,11 +21,11 @@ from pezo_hw.errors import PezoError
 
 from . import log as logs
 from . import replay as replaying
+from .checks import callable_of, groups_of
 from .grid import stepper_of
 from .groups import SETTINGS, follow, settings_of
 from .sources import RANDOM, Floats, Gaussian, Source, source_of
 from .weights import ArraySlot, Copy, Options, Slot, check_apart
-from .zo import callable_of, groups_of
 
 if TYPE_CHECKING:
     from pezo_hw.config import Config

@@ -22,6 +22,7 @@ import numpy as np
 from pezo_hw.arguments import shown, whole
 from pezo_hw.errors import PezoError, PezoWarning
 
+from .checks import finite, is_copy, part, same
 from .sources import Floats, Source
 from .weights import Copy, Group, Options, Slot
 
@@ -414,13 +415,13 @@ class Stepper:
             If something is missing, or belongs to another model, source or rule.
         """
         for name, own in self._identity().items():
-            given = _part(state, name)
-            if not _same(given, own):
+            given = part(state, name)
+            if not same(given, own):
                 # A description of a core is far too long for a line.
                 which = "" if isinstance(own, dict) else f": {own}, not {given}"
                 raise PezoError(f"a state to load must have this optimiser's {name}{which}")
         for name in ("start", "steps"):
-            value = _part(state, name)
+            value = part(state, name)
             if not isinstance(value, int) or value < 0:
                 raise PezoError(f"{name} of a state to load must be 0 or more, not {value!r}")
         copies = state.get("copies", [None] * len(self.slots))
@@ -428,7 +429,7 @@ class Stepper:
         if (
             not isinstance(copies, Sequence)
             or len(copies) != len(sizes)
-            or not all(map(_is_copy, copies, sizes))
+            or not all(map(is_copy, copies, sizes))
         ):
             raise PezoError(f"a state to load must have copies of {sizes} weights in float32")
 
@@ -444,64 +445,8 @@ class Stepper:
                 self._kept[number] = np.array(copy)
 
 
-def _is_copy(values: Any, size: int) -> bool:
-    if values is None:
-        return True
-    return isinstance(values, np.ndarray) and values.dtype == np.float32 and values.shape == (size,)
-
-
-def groups_of(state: Mapping[str, Any], *, count: int, names: Sequence[str]) -> list[Any]:
-    """Return the parameter groups of a state to load, or refuse those of another optimiser."""
-    groups = _part(state, "param_groups")
-    if not isinstance(groups, Sequence) or len(groups) != count:
-        has = len(groups) if isinstance(groups, Sequence) else "none"
-        raise PezoError(f"a state to load must have {count} parameter groups, not {has}")
-    for group in groups:
-        for name in names:
-            _part(group, name)
-    return list(groups)
-
-
-def _same(given: Any, own: Any) -> bool:
-    try:
-        return bool(given == own)
-    except (RuntimeError, ValueError):  # arrays and tensors do not compare to one truth
-        return False
-
-
-def _part(state: Any, name: str) -> Any:
-    if not isinstance(state, Mapping) or name not in state:
-        raise PezoError(f"a state to load must have {name}, but has none")
-    return state[name]
-
-
 def rounded(value: float) -> float:
     """Return the nearest float32; infinity for what is too large."""
     if abs(value) > LARGEST:
         return math.copysign(math.inf, value)
     return float(np.float32(value))
-
-
-def finite(value: Any) -> float:
-    """Return a loss, or refuse what is none."""
-    try:
-        loss = float(value)
-    except (OverflowError, RuntimeError, TypeError, ValueError):  # the second is torch's
-        raise PezoError(
-            f"a loss must be one number, not {shown(value)}; return the mean of the batch"
-        ) from None
-    if not math.isfinite(loss):
-        raise PezoError(
-            f"a loss must be a finite number, not {loss}; use a smaller learning rate or eps"
-        )
-    return loss
-
-
-def callable_of(closure: Any) -> Callable[[], float]:
-    """Return what computes the loss, or refuse what cannot be called."""
-    if not callable(closure):
-        raise PezoError(
-            f"a step must get a function that returns the loss, not {shown(closure)}; write e.g. "
-            "step(lambda: loss(model))"
-        )
-    return closure

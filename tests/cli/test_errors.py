@@ -197,7 +197,7 @@ def test_init_cannot_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Path, "replace", full)
     assert_refused(
         pezo("init", "tiny", "-o", tmp_path / "x.toml"),
-        ".+: must be writable, but: No space left on device; choose another place",
+        ".+ must be writable, but: no space left on device; choose another place",
     )
     assert list(tmp_path.iterdir()) == []
 

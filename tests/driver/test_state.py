@@ -12,6 +12,7 @@ import pytest
 
 from pezo_hw.driver import Engine, Layout, State, replay, save
 from pezo_hw.errors import PezoError
+from pezo_hw.files import write_atomically
 from tests.driver.cores import golden, small
 
 
@@ -222,3 +223,10 @@ def test_a_missing_file_and_another_format_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "foreign.npz", weights=np.zeros(3))
     with pytest.raises(PezoError, match="reading it gives KeyError"):
         State.read(tmp_path / "foreign.npz")
+
+
+def test_a_file_has_the_permissions_of_any_new_one(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"")
+    write_atomically(tmp_path / "ours", b"")
+    assert (tmp_path / "ours").stat().st_mode == plain.stat().st_mode
